@@ -123,6 +123,7 @@ CODES: dict[str, str] = {
     "lock-format": "the lock was written by a newer cxrspec, or is not a lock",
     "table-altered": "a frozen table is not the one that the lock names",
     "table-missing": "a frozen table is not on this machine",
+    "restricted": "the rows may not be passed on",
     "registry-busy": "another process is writing to the registry",
     "file-unsafe": "a merge conflict or damage makes a file unreadable",
     # -- submissions

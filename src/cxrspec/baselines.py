@@ -1,0 +1,130 @@
+"""Own the baselines that never see a pixel. They read frozen tables only, never a definition file or a source."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from cxrspec.digest import Table
+from cxrspec.errors import IDS_LISTED, Issue, RegistryError, SubmissionError, listed
+from cxrspec.fields import Reference
+from cxrspec.registry import Lock, Registry
+from cxrspec.submission import SystemCard, task_of
+from cxrspec.submit import Request
+
+METADATA_SYSTEM: Final = "metadata-only"
+OLDEST_YEARS: Final = 110
+"""Greater ages in old copies of the files are typing errors; they are missing, not old."""
+
+_AGE: Final = re.compile(r"0*(\d{1,3})Y?")
+
+
+def metadata_request(reference: Reference, registry: Registry) -> Request:
+    """Return the probe submission of age, sex, view and log(1 + follow-up number) from the frozen covariates.
+
+    It is the floor that every image model must beat: what the labels owe to who was imaged, and how.
+
+    Raises:
+        RegistryError: if a covariate table is missing or altered, or lacks one of the four.
+        SubmissionError: if a cell is not what its covariate holds.
+    """
+    lock = registry.read_lock(reference)
+    need = task_of(lock).prediction_need("probe")
+    rows: dict[str, list[str]] = {}
+    for subset in need.subsets:
+        table = _covariates(lock, subset, registry)
+        columns = {name: _numbers(table, name, read) for name, read in _FEATURES.items()}
+        for position, item in enumerate(table.item_ids):
+            rows[item] = [repr(columns[name][position]) for name in _FEATURES]
+    card = SystemCard(
+        model_name="metadata-only",
+        description="Logistic probe on age, sex, view and log(1 + follow-up number); it sees no pixel.",
+    )
+    data = _tsv(("item_id", *_COLUMNS), rows)
+    trained_on = f"{lock.reference}:{lock.definition['protocols']['probe']['fit_on']}"
+    return Request(lock.reference, METADATA_SYSTEM, "probe", data, "predictions.tsv", card=card, trained_on=trained_on)
+
+
+def labels_request(
+    reference: Reference, system: str, registry: Registry, *, covariate: str, names: Mapping[str, Sequence[str]]
+) -> Request:
+    """Return the zero-shot submission that scores 1 where a frozen covariate lists one of the names of a finding.
+
+    Args:
+        reference: the definition version.
+        system: name of the submission.
+        registry: where its tables are.
+        covariate: the covariate whose cells hold names joined by `|`.
+        names: our finding: the names that count for it.
+
+    Raises:
+        RegistryError: if a covariate table is missing or altered, or has no such covariate.
+    """
+    lock = registry.read_lock(reference)
+    rows: dict[str, list[str]] = {}
+    for subset in task_of(lock).prediction_need("zero_shot").subsets:
+        table = _covariates(lock, subset, registry)
+        for item, cell in zip(table.item_ids, _column(table, covariate), strict=True):
+            present = set(cell.split("|"))
+            rows[item] = ["1" if present & set(wanted) else "0" for wanted in names.values()]
+    spelled = "; ".join(f"{ours} = {' or '.join(theirs)}" for ours, theirs in names.items())
+    card = SystemCard(model_name=system, description=f"The frozen covariate '{covariate}' as scores: {spelled}.")
+    return Request(lock.reference, system, "zero_shot", _tsv(("item_id", *names), rows), "predictions.tsv", card=card)
+
+
+def _covariates(lock: Lock, subset: str, registry: Registry) -> Table:
+    digest = lock.tables.get(f"{subset}.covariates")
+    if digest is None:
+        message = f"{lock.reference} froze no covariates"
+        hint = "A definition names them under items.covariates"
+        raise RegistryError(Issue("column-missing", f"subset {subset}", message, hint))
+    return registry.read_table(lock.reference, f"{subset}.covariates", digest)
+
+
+def _column(table: Table, name: str) -> list[str]:
+    if name not in table.header[1:]:
+        message = f"no covariate '{name}'; frozen are {listed(table.header[1:])}"
+        raise RegistryError(Issue("column-missing", "covariates", message))
+    return table.column(name)
+
+
+def _numbers(table: Table, name: str, read: Callable[[str], float | None]) -> list[float]:
+    values = [read(cell) for cell in _column(table, name)]
+    if missing := [item for item, value in zip(table.item_ids, values, strict=True) if value is None]:
+        message = f"{len(missing):,} items have no usable '{name}': {listed(missing, IDS_LISTED)}"
+        hint = "Nothing is filled in; a definition without these items can have this baseline"
+        raise SubmissionError(Issue("prediction-value", "covariates", message, hint))
+    return [value for value in values if value is not None]
+
+
+def _age_years(cell: str) -> float | None:
+    found = _AGE.fullmatch(cell)
+    return float(found[1]) if found and int(found[1]) <= OLDEST_YEARS else None
+
+
+def _is_male(cell: str) -> float | None:
+    return {"M": 1.0, "F": 0.0, "MALE": 1.0, "FEMALE": 0.0}.get(cell.upper())
+
+
+def _is_ap(cell: str) -> float | None:
+    return {"AP": 1.0, "PA": 0.0}.get(cell.upper())
+
+
+def _log_follow_up(cell: str) -> float | None:
+    return math.log1p(int(cell)) if cell.isascii() and cell.isdigit() else None
+
+
+_FEATURES: Final[dict[str, Callable[[str], float | None]]] = {
+    "age": _age_years,
+    "sex": _is_male,
+    "view": _is_ap,
+    "follow_up": _log_follow_up,
+}
+_COLUMNS: Final = ("age_years", "is_male", "is_ap", "log_follow_up")
+
+
+def _tsv(header: Sequence[str], rows: Mapping[str, Sequence[str]]) -> bytes:
+    lines = ["\t".join(header), *("\t".join((item, *rows[item])) for item in sorted(rows))]
+    return ("\n".join(lines) + "\n").encode()

@@ -1,0 +1,256 @@
+"""Own the compilation of a definition: splits, pools, disjointness, selection, frozen tables, claims against counts.
+
+Reads sources through `items`; writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from cxrspec.definition import Definition, Expectations, Expected, ItemList, Pool, Subset, Where
+from cxrspec.digest import Table, seed_hash_order
+from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
+from cxrspec.items import JoinedItems, SourceFiles
+from cxrspec.selection import stratified_choice
+from cxrspec.sources import OpenedFile, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COUNTED_VALUES: Final = 20
+"""Covariates with at most this many distinct values are counted by value (view, sex; not age)."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One expected count beside the one found."""
+
+    path: str
+    expected: Expected
+    found: int | None
+    """None where the definition expects a count that nothing counts."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the count found is as claimed."""
+        return self.found is not None and self.expected.allows(self.found)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the count found is the one that was claimed first."""
+        return self.found == (self.expected.value if self.expected.any_of is None else self.expected.any_of[0])
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether freezing must stop: a claim `within` depends on unstated tie-breaking and never stops it."""
+        return not self.holds and (self.expected.within is None or self.found is None)
+
+
+@dataclass(frozen=True)
+class CompiledSubset:
+    """The tables of one subset and what was counted in it and in its pool."""
+
+    table: Table
+    covariates: Table | None
+    counts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A definition compiled: everything that freezing writes."""
+
+    definition: Definition
+    roster: Table
+    roster_counts: dict[str, Any]
+    subsets: dict[str, CompiledSubset]
+    files: Mapping[tuple[str, str], OpenedFile]
+    claims: list[Claim]
+
+
+def compile_definition(definition: Definition, store: Store) -> Compiled:
+    """Open the sources and build every table of the definition; the row order of the sources changes nothing.
+
+    Raises:
+        DefinitionError: for data that contradicts the definition (not for unmet claims: see `Compiled.claims`).
+        SourceError: for a source that cannot be opened or is not the pinned one.
+    """
+    files = SourceFiles(definition, store)
+    files.open_all()
+    items = JoinedItems(files)
+    compiler = _Compiler(definition, items)
+    subsets = compiler.subsets()
+    roster, roster_counts = compiler.roster()
+    claims = list(_claims(definition, {**{n: s.counts for n, s in subsets.items()}, "roster": roster_counts}))
+    return Compiled(definition, roster, roster_counts, subsets, files.opened, claims)
+
+
+class _Compiler:
+    """Holds the items of one compilation while its subsets are chosen."""
+
+    def __init__(self, definition: Definition, items: JoinedItems) -> None:
+        self.definition = definition
+        self.items = items
+        self.covariates = {
+            name: [cell.strip() for cell in items.cells(column)]
+            for name, column in sorted((definition.items.covariates or {}).items())
+        }
+        self.splits = {name: self._in_pool(pool) for name, pool in sorted((definition.splits or {}).items())}
+        self.split_of = self._split_of()
+        self.chosen: dict[str, list[int]] = {}
+
+    def roster(self) -> tuple[Table, dict[str, Any]]:
+        """Return the table of all items with their split, and its counts."""
+        items = self.items
+        table = Table.sorted(("item_id", "group_id", "split"), (items.item_ids, items.group_ids, self.split_of))
+        counts = self._counts(range(len(items.item_ids)))
+        counts["splits"] = {name: len(rows) for name, rows in self.splits.items()}
+        expected = (self.definition.expect or {}).get("roster")
+        if expected and expected.tallies:  # the labels of all items are decoded only where they are claimed
+            every = range(len(items.item_ids))
+            counts |= self.definition.task.tally(self.definition.task.reference_columns(items.only(every)))
+        return table, counts
+
+    def subsets(self) -> dict[str, CompiledSubset]:
+        """Return the subsets by name; raises DefinitionError with the issues of all of them."""
+        issues: list[Issue] = []
+        compiled: dict[str, CompiledSubset] = {}
+        for name in _in_order(self.definition.subsets):
+            subset, found = self._subset(name, self.definition.subsets[name])
+            issues += found
+            if subset:
+                compiled[name] = subset
+        if issues:
+            raise DefinitionError(issues)
+        return dict(sorted(compiled.items()))
+
+    def _subset(self, name: str, subset: Subset) -> tuple[CompiledSubset | None, list[Issue]]:
+        task = self.definition.task
+        pool, removed = self._kept_apart(subset, sorted(self._in_pool(subset.pool)))
+        if not pool:
+            return None, [Issue("subset-empty", f"subset {name}", "no item meets the conditions of its pool")]
+        columns = task.reference_columns(self.items.only(pool))
+        positions, issues = self._select(name, subset, pool, columns)
+        chosen = [pool[i] for i in positions]
+        self.chosen[name] = chosen
+        kept = [[column[i] for i in positions] for column in columns]
+        issues += task.check_subset(name, kept)
+        if not chosen and not issues:
+            issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
+        counts = self._counts(chosen) | task.tally(kept)
+        counts["pool"] = self._counts(pool) | task.tally(columns)
+        if subset.disjoint_from:
+            counts["removed_as_disjoint"] = removed
+        ids, groups = ([names[i] for i in chosen] for names in (self.items.item_ids, self.items.group_ids))
+        table = Table.sorted(("item_id", "group_id", *task.column_names), (ids, groups, *kept))
+        return CompiledSubset(table, self._covariate_table(chosen), counts), issues
+
+    def _select(
+        self, name: str, subset: Subset, pool: Sequence[int], columns: Sequence[Sequence[str]]
+    ) -> tuple[list[int], list[Issue]]:
+        """Return positions in the pool, in pool order."""
+        select = subset.select
+        if select.all:
+            return list(range(len(pool))), []
+        if select.stratified is None:
+            wanted = self._in_pool(Pool(where=select.where, in_list=select.in_list))
+            return [i for i, row in enumerate(pool) if row in wanted], []
+        order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
+        strata: NDArray[np.bool_] = self.definition.task.strata(columns)[order]
+        minimum = select.stratified.minimum_positives or 0
+        try:
+            chosen = stratified_choice(strata, select.stratified.size, minimum)
+        except ValueError as error:
+            return [], [Issue("selection-impossible", f"subset {name}", str(error), "Ask for less, or widen the pool")]
+        return sorted(position for position, taken in zip(order, chosen, strict=True) if taken), []
+
+    def _kept_apart(self, subset: Subset, pool: list[int]) -> tuple[list[int], int]:
+        """Drop pool items that share an item or group with the subset that this one is disjoint from."""
+        if subset.disjoint_from is None:
+            return pool, 0
+        names = self.items.group_ids if subset.disjoint_by == "group_id" else self.items.item_ids
+        taken = {names[row] for row in self.chosen.get(subset.disjoint_from, ())}
+        kept = [row for row in pool if names[row] not in taken]
+        return kept, len(pool) - len(kept)
+
+    def _in_pool(self, pool: Pool) -> set[int]:
+        rows = set(range(len(self.items.item_ids)))
+        if pool.split is not None:
+            rows &= self.splits[pool.split]
+        if pool.in_list is not None:
+            rows &= self._listed(pool.in_list)
+        for where in pool.where or ():
+            rows &= self._where(where)
+        return rows
+
+    def _listed(self, items: ItemList) -> set[int]:
+        names = set(self.items.canonicalizer.canonical_all(self.items.files.list_cells(items))[0])
+        return {row for row, item in enumerate(self.items.item_ids) if item in names}
+
+    def _where(self, where: Where) -> set[int]:
+        allowed = set(where.one_of)
+        cells = self.items.cells(where.column)
+        return {row for row, cell in enumerate(cells) if cell.strip() in allowed}
+
+    def _split_of(self) -> list[str]:
+        split_of = [""] * len(self.items.item_ids)
+        issues = []
+        for name, rows in self.splits.items():
+            if both := sorted(row for row in rows if split_of[row]):
+                shown = listed([self.items.item_ids[row] for row in both], IDS_LISTED)
+                message = f"{len(both):,} items are in split '{split_of[both[0]]}' too: {shown}"
+                issues.append(Issue("split-overlap", f"splits.{name}", message, "An item belongs to one split at most"))
+            for row in rows:
+                split_of[row] = name
+        if issues:
+            raise DefinitionError(issues)
+        return split_of
+
+    def _counts(self, rows: Sequence[int]) -> dict[str, Any]:
+        counts: dict[str, Any] = {"items": len(rows), "groups": len({self.items.group_ids[row] for row in rows})}
+        values = {name: Counter(cells[row] for row in rows) for name, cells in self.covariates.items()}
+        kept = {name: dict(sorted(found.items())) for name, found in values.items() if len(found) <= COUNTED_VALUES}
+        return counts | ({"covariates": kept} if kept else {})
+
+    def _covariate_table(self, rows: Sequence[int]) -> Table | None:
+        if not self.covariates:
+            return None
+        ids = [self.items.item_ids[row] for row in rows]
+        columns = [[cells[row] for row in rows] for cells in self.covariates.values()]
+        return Table.sorted(("item_id", *self.covariates), (ids, *columns))
+
+
+def _in_order(subsets: Mapping[str, Subset]) -> list[str]:
+    """Return the names so that a subset follows the one that it is disjoint from; circles are refused before."""
+    ordered: list[str] = []
+    for name in sorted(subsets):
+        chain = [name]
+        while (other := subsets[chain[-1]].disjoint_from) is not None:
+            chain.append(other)
+        ordered += [one for one in reversed(chain) if one not in ordered]
+    return ordered
+
+
+def _claims(definition: Definition, counts: Mapping[str, Mapping[str, Any]]) -> Iterator[Claim]:
+    for name, expected in sorted((definition.expect or {}).items()):
+        yield from _compared(f"{name}", expected, counts[name])
+
+
+def _compared(path: str, expected: Expectations, counts: Mapping[str, Any]) -> Iterator[Claim]:
+    for name in ("items", "groups"):
+        if (claim := getattr(expected, name)) is not None:
+            yield Claim(f"{path}.{name}", claim, counts[name])
+    nested = {**(expected.tallies or {}), **(expected.covariates or {})}
+    for name, claims in nested.items():
+        found = counts.get(name, counts.get("covariates", {}).get(name))
+        if isinstance(claims, Expected):
+            yield Claim(f"{path}.{name}", claims, found if isinstance(found, int) else None)
+            continue
+        for value, claim in claims.items():
+            count = found.get(value, 0) if isinstance(found, Mapping) else None
+            yield Claim(f"{path}.{name}.{value}", claim, count)
+    if expected.pool:
+        yield from _compared(f"{path}.pool", expected.pool, counts["pool"])

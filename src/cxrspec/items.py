@@ -1,0 +1,188 @@
+"""Own the roster: the rows of the items source made items, and columns of other sources joined to them by item id.
+
+Joins are by id and column name only, never by position.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from cxrspec.definition import Definition, ItemIdField, ItemList
+from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
+from cxrspec.fields import Column
+from cxrspec.ids import Canonicalizer, IdRule
+from cxrspec.sources import OpenedFile, Store, open_file
+from cxrspec.tables import Table, read_lines, read_table
+
+
+def id_rule(item_id: ItemIdField) -> IdRule:
+    """Return the rule by which ids of sources and submissions become item ids."""
+    return IdRule(item_id.form, item_id.strip_suffix, item_id.prefix or "")
+
+
+@dataclass
+class SourceFiles:
+    """The files of a definition's sources, each opened and proved once."""
+
+    definition: Definition
+    store: Store
+    opened: dict[tuple[str, str], OpenedFile] = field(default_factory=dict)
+    _tables: dict[str, Table] = field(default_factory=dict)
+
+    def file(self, reference: str) -> OpenedFile:
+        """Open `source` or `source/file`; raises SourceError."""
+        source_name, _, file_name = reference.partition("/")
+        source = self.definition.sources[source_name]
+        key = (source_name, file_name or next(iter(source.files)))
+        if key not in self.opened:
+            self.opened[key] = open_file(source, key[1], self.store, source_name=source_name)
+        return self.opened[key]
+
+    def named(self, reference: str) -> OpenedFile:
+        """Open a file named by a person; raises DefinitionError for a name that the definition does not declare."""
+        declared = [f"{source}/{name}" for source, one in self.definition.sources.items() for name in one.files]
+        single = [source for source, one in self.definition.sources.items() if len(one.files) == 1]
+        if reference not in (*declared, *single):
+            message = f"unknown source '{reference}'; declared are {listed(declared)}"
+            raise DefinitionError(Issue("reference-unknown", "--source", message))
+        return self.file(reference)
+
+    def open_all(self) -> None:
+        """Open every file of every source, also those that no column is read from."""
+        for name, source in self.definition.sources.items():
+            for file_name in source.files:
+                self.file(f"{name}/{file_name}")
+
+    def table(self, reference: str, columns: Iterable[str]) -> Table:
+        """Read columns of a source file; the caller names all that it will ever need from that file."""
+        if reference not in self._tables:
+            self._tables[reference] = read_table(
+                self.file(reference).read(), name=reference, columns=sorted(set(columns))
+            )
+        return self._tables[reference]
+
+    def list_cells(self, items: ItemList) -> list[str]:
+        """Return the raw ids of a list: the lines of a file, or a column of a table."""
+        if items.column is None:
+            return read_lines(self.file(items.source).read(), name=items.source)
+        return read_table(self.file(items.source).read(), name=items.source, columns=[items.column]).columns[
+            items.column
+        ]
+
+
+class JoinedItems:
+    """Every item of the roster in id order, with the columns of all sources joined to it."""
+
+    def __init__(self, files: SourceFiles) -> None:
+        """Open the items source and build the roster.
+
+        Raises:
+            DefinitionError: for ids that do not fit the form, rows of one item that disagree, items without group.
+            SourceError: for a source that cannot be opened.
+        """
+        self.files = files
+        self.definition = files.definition
+        self.items = files.definition.items
+        self.source = self.items.source
+        self._needed = _needed_columns(self.definition)
+        table = files.table(self.source, self._needed[self.source])
+        raw_ids = table.columns[self.items.item_id.column]
+        self.canonicalizer = Canonicalizer.from_raw(id_rule(self.items.item_id), raw_ids)
+        self.n_rows = len(raw_ids)
+        self._rows = {self.source: self._index(self.source, table, self.items.item_id.column)}
+        self.item_ids: list[str] = sorted(self._rows[self.source])
+        self.group_ids = self._groups()
+
+    def cells(self, column: Column) -> list[str]:
+        """Return the cells of a column in item order; an item that a joined source lacks has an empty cell."""
+        source = column.source or self.source
+        table = self.files.table(source, self._needed[source])
+        if source not in self._rows:
+            self._rows[source] = self._index(source, table, self._key(source))
+        cells, rows = table.columns[column.column], self._rows[source]
+        return [cells[row] if (row := rows.get(item)) is not None else "" for item in self.item_ids]
+
+    def place(self, column: Column, row: int) -> str:
+        """Say where the cell of an item stands."""
+        source = column.source or self.source
+        table_row = self._rows[source].get(self.item_ids[row]) if source in self._rows else None
+        line = "" if table_row is None else f":{self.files.table(source, ()).line_of(table_row)}"
+        return f"{source}{line} column '{column.column}'"
+
+    def only(self, rows: Sequence[int]) -> ItemRows:
+        """Return a view of some items, given by their positions."""
+        return ItemRows(self, rows)
+
+    def _key(self, source: str) -> str:
+        return (self.items.joins or {}).get(source, self.items.item_id.column)
+
+    def _index(self, source: str, table: Table, key: str) -> dict[str, int]:
+        """Map item id to its first row; rows of one item must agree in every column that is read."""
+        ids, _ = self.canonicalizer.canonical_all(table.columns[key])
+        rows: dict[str, int] = {}
+        issues = []
+        compared = [cells for name, cells in table.columns.items() if name != key]
+        for row, item in enumerate(ids):
+            first = rows.setdefault(item, row)
+            if first != row and any(cells[first] != cells[row] for cells in compared):
+                lines = f"lines {table.line_of(first)} and {table.line_of(row)}"
+                issues.append(
+                    Issue("item-duplicate", source, f"{lines} are both item '{item}' and differ", line=row + 1)
+                )
+        if issues:
+            rest = [Issue("item-duplicate", source, f"{len(issues) - IDS_LISTED:,} more items differ between rows")]
+            raise DefinitionError(issues[:IDS_LISTED] + (rest if len(issues) > IDS_LISTED else []))
+        return rows
+
+    def _groups(self) -> list[str]:
+        rule = self.items.group_id
+        if rule.column is not None:
+            groups = [cell.strip() for cell in self.cells(Column(column=rule.column))]
+        else:
+            pattern = re.compile(rule.pattern or "")
+            groups = [found[1] if (found := pattern.search(item)) else "" for item in self.item_ids]
+        if missing := [item for item, group in zip(self.item_ids, groups, strict=True) if not group]:
+            message = f"{len(missing):,} items have no group id: {listed(missing, IDS_LISTED)}"
+            raise DefinitionError(Issue("value-unknown", f"{self.source} items.group_id", message))
+        return groups
+
+
+@dataclass(frozen=True)
+class ItemRows:
+    """Some of the items, as a task sees them."""
+
+    items: JoinedItems
+    rows: Sequence[int]
+
+    @property
+    def item_ids(self) -> list[str]:
+        """Their ids."""
+        return [self.items.item_ids[row] for row in self.rows]
+
+    def cells(self, column: Column) -> list[str]:
+        """Return the cells of a column for these items."""
+        cells = self.items.cells(column)
+        return [cells[row] for row in self.rows]
+
+    def place(self, column: Column, row: int) -> str:
+        """Say where the cell of the `row`-th of these items stands."""
+        return self.items.place(column, self.rows[row])
+
+
+def _needed_columns(definition: Definition) -> dict[str, set[str]]:
+    """Return every column that the definition reads, by source file, so that each file is read once."""
+    items = definition.items
+    needed: dict[str, set[str]] = {items.source: {items.item_id.column}}
+    columns = [*(items.covariates or {}).values(), *definition.task.source_columns()]
+    if items.group_id.column:
+        columns.append(Column(column=items.group_id.column))
+    pools = [*(definition.splits or {}).values(), *(subset.pool for subset in definition.subsets.values())]
+    conditions = [*(pool.where or [] for pool in pools), *(s.select.where or [] for s in definition.subsets.values())]
+    columns += [where.column for wheres in conditions for where in wheres]
+    for column in columns:
+        source = column.source or items.source
+        key = items.item_id.column if source == items.source else (items.joins or {}).get(source)
+        needed.setdefault(source, {key or items.item_id.column}).add(column.column)
+    return needed

@@ -1,0 +1,57 @@
+"""Own the numbers: pure functions of arrays, and `RANKING_METRICS`, the one dictionary that is their registry.
+
+Nothing here reads files, knows items or definitions, or imports SciPy and scikit-learn before they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cxrspec.metrics.intervals import (
+    BLOCK,
+    Interval,
+    bootstrap_ranking,
+    mean_over_findings,
+    percentile_interval,
+    resample_counts,
+    resample_indices,
+)
+from cxrspec.metrics.probe import ProbeFit, ProbeSettings, fit_probe, stratified_folds, undefined_probe_reason
+from cxrspec.metrics.ranking import (
+    average_precision,
+    count_distinct,
+    is_coarse,
+    is_constant,
+    roc_auc,
+    tied_pair_share,
+    undefined_reason,
+)
+
+RANKING_METRICS: dict[str, Callable[..., float | None]] = {
+    "roc_auc": roc_auc,
+    "average_precision": average_precision,
+}
+"""Name: point function of (labels, scores, weights=None). `bootstrap_ranking` knows the same names."""
+
+__all__ = [
+    "BLOCK",
+    "RANKING_METRICS",
+    "Interval",
+    "ProbeFit",
+    "ProbeSettings",
+    "average_precision",
+    "bootstrap_ranking",
+    "count_distinct",
+    "fit_probe",
+    "is_coarse",
+    "is_constant",
+    "mean_over_findings",
+    "percentile_interval",
+    "resample_counts",
+    "resample_indices",
+    "roc_auc",
+    "stratified_folds",
+    "tied_pair_share",
+    "undefined_probe_reason",
+    "undefined_reason",
+]

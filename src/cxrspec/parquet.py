@@ -1,0 +1,173 @@
+"""Own the reading of Parquet files by column projection, as the same cells that delimited text gives.
+
+Only the columns that are asked for are read, so a file of images costs no more than its labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from cxrspec.errors import Issue, SourceError
+from cxrspec.sheets import Sheet
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LIST_JOINT = "|"
+_BYTES_A_VALUE = 8
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+class Vectors(NamedTuple):
+    """A column of number lists: all numbers in row order, and how many belong to each row."""
+
+    numbers: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+
+
+def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Sheet:
+    """Open a Parquet file; its columns are read when they are asked for.
+
+    A null is an empty cell, a truth value 1 or 0, a number its shortest round-trip form, and a list of texts or
+    whole numbers is joined by `|`, as the NIH writes its labels. The field of a struct is named `image.path`.
+
+    Raises:
+        SourceError: The file is damaged; later, from the sheet: a column is too large or holds no text cells.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(source) if isinstance(source, bytes) else source, pre_buffer=True)
+    except (pa.ArrowException, OSError) as error:
+        raise _refusal(name, f"the Parquet file is damaged ({_first_line(error)})", "Get it again") from error
+    fields = [(path, kind) for path, kind in _fields(file.schema_arrow) if not _PANDAS_INDEX.fullmatch(path)]
+    paths = [path for path, _ in fields]
+
+    def cells(positions: Sequence[int]) -> list[list[str]]:
+        table = _read(file, [paths[position] for position in positions], name, limit)
+        return [_cells(table.column(paths[position]), paths[position], name) for position in positions]
+
+    def numbers(positions: Sequence[int]) -> NDArray[np.float64] | None:
+        if not all(_is_number(fields[position][1]) for position in positions):
+            return None
+        table = _read(file, [paths[position] for position in positions], name, limit)
+        return _matrix([table.column(paths[position]) for position in positions], table.num_rows)
+
+    return Sheet(
+        name=name,
+        heads=dict(enumerate(paths)),
+        lines=range(1, file.metadata.num_rows + 1),
+        cells=cells,
+        numbers=numbers,
+        vectors={
+            position: partial(_vectors, file, path, name, limit)
+            for position, (path, kind) in enumerate(fields)
+            if _is_list(kind) and pa.types.is_floating(kind.value_type)
+        },
+    )
+
+
+def _fields(fields: Iterable[Any], parent: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and type of every column, those of structs by their fields."""
+    import pyarrow as pa
+
+    for field in fields:
+        if pa.types.is_struct(field.type):
+            yield from _fields((field.type.field(at) for at in range(field.type.num_fields)), f"{parent}{field.name}.")
+        else:
+            yield f"{parent}{field.name}", field.type
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
+def _read(file: Any, paths: Sequence[str], name: str, limit: int) -> Any:
+    """Read the columns as a table whose names are their paths."""
+    import pyarrow as pa
+
+    size = sum(_size(file.metadata, path) for path in dict.fromkeys(paths))
+    if size > limit:
+        raise _refusal(
+            name, f"the columns need {size:,} bytes once unpacked, more than {limit:,}", "Choose a smaller file"
+        )
+    try:
+        table = file.read(columns=list(dict.fromkeys(paths)))
+    except (pa.ArrowException, OSError) as error:
+        raise _refusal(name, f"the Parquet file is damaged ({_first_line(error)})", "Get it again") from error
+    while not set(paths) <= set(table.column_names):
+        table = table.flatten()
+    return table
+
+
+def _size(metadata: Any, path: str) -> int:
+    """Bound what a column takes once it is unpacked: a run-length encoded page says little about it."""
+    chunks = (
+        metadata.row_group(group).column(at)
+        for at in range(metadata.num_columns)
+        if f"{metadata.schema.column(at).path}.".startswith(f"{path}.")
+        for group in range(metadata.num_row_groups)
+    )
+    return sum(max(chunk.total_uncompressed_size, chunk.num_values * _BYTES_A_VALUE) for chunk in chunks)
+
+
+def _cells(column: Any, path: str, name: str) -> list[str]:
+    import pyarrow as pa
+
+    kind = column.type
+    of_list = _is_list(kind)
+    element = kind.value_type if of_list else kind
+    if pa.types.is_nested(element) or pa.types.is_binary(element) or pa.types.is_large_binary(element):
+        raise _refusal(name, f"column '{path}' holds {kind}, which is no text", "Name a column of texts or numbers")
+    if not of_list:
+        return list(map(_cell, column.to_pylist()))
+    rows = [list(map(_cell, values or ())) for values in column.to_pylist()]
+    if any(LIST_JOINT in cell for cells in rows for cell in cells):
+        raise _refusal(name, f"column '{path}' has lists whose texts hold '{LIST_JOINT}'", "Write one text per cell")
+    return list(map(LIST_JOINT.join, rows))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _matrix(columns: Sequence[Any], n_rows: int) -> NDArray[np.float64]:
+    import numpy as np
+
+    matrix = np.empty((n_rows, len(columns)))
+    for at, column in enumerate(columns):
+        matrix[:, at] = column.to_numpy()
+    return matrix
+
+
+def _vectors(file: Any, path: str, name: str, limit: int) -> Vectors:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    column = _read(file, [path], name, limit).column(path)
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    return Vectors(pc.list_flatten(column).to_numpy().astype(np.float64), lengths)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0][:120]
+
+
+def _refusal(name: str, message: str, hint: str) -> SourceError:
+    return SourceError(Issue("container", name, message, hint))

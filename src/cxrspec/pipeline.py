@@ -1,0 +1,146 @@
+"""Own DVC's view of the registry: the stages of `dvc.yaml` and `registry/dvc.yaml`, written from the locks.
+
+Only the block between the two marks is ours; stages outside it are their author's. DVC itself is called as a command.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from cxrspec.errors import Issue, RegistryError
+from cxrspec.fields import Reference
+from cxrspec.registry import Lock, Registry, write_whole
+
+BEGIN: Final = "  # -- begin: written by cxrspec from the locks, one freeze and one score per definition"
+END: Final = "  # -- end: written by cxrspec"
+
+
+def stage_name(step: str, reference: Reference) -> str:
+    """Return the name of a stage; DVC allows no `@` and no dot in it."""
+    return f"{step}-{reference.benchmark}-{reference.version}".replace(".", "-")
+
+
+def update_pipelines(registry: Registry) -> list[Path]:
+    """Rewrite our block of both pipeline files from the locks; return the files that changed.
+
+    Raises:
+        RegistryError: if a pipeline file lacks the marks, so that there is no place to write to.
+    """
+    if not (registry.root / ".dvc").is_dir():
+        return []
+    locks = [registry.read_lock(reference) for reference in registry.frozen()]
+    changed = []
+    for path, wanted in (
+        (registry.root / "dvc.yaml", [lock for lock in locks if is_root(lock)]),
+        (registry.root / "registry" / "dvc.yaml", [lock for lock in locks if not is_root(lock)]),
+    ):
+        if not path.is_file() and not wanted:
+            continue
+        old = path.read_text(encoding="utf-8") if path.is_file() else f"stages:\n{BEGIN}\n{END}\n"
+        new = _with_block(old, list(_stages(wanted, registry, path.parent)), registry.name(path))
+        if new != old or not path.is_file():
+            write_whole(path, new.encode())
+            changed.append(path)
+    return changed
+
+
+def is_root(lock: Lock) -> bool:
+    """Return whether a machine that reaches only a package index can rebuild the definition, and may pass it on."""
+    return lock.redistribute and all(source["kind"] == "wheel" for source in lock.definition["sources"].values())
+
+
+def dvc_add(registry: Registry, path: Path) -> bool:
+    """Put one file under DVC; return False where the project does not use DVC.
+
+    Raises:
+        RegistryError: with DVC's own last words, if it refuses.
+    """
+    if not (registry.root / ".dvc").is_dir():
+        return False
+    done = subprocess.run(
+        ["dvc", "add", "--quiet", str(path)], cwd=registry.root, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        words = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no reason given"]
+        raise RegistryError(Issue("file-unsafe", registry.name(path), f"'dvc add' refused it: {words[0]}"))
+    return True
+
+
+def _with_block(text: str, lines: list[str], name: str) -> str:
+    begin, end = text.find(BEGIN), text.find(END)
+    if not 0 <= begin < end:
+        message = "has no block for the stages of the locks"
+        raise RegistryError(Issue("file-unsafe", name, message, f"Put these two lines under 'stages:'\n{BEGIN}\n{END}"))
+    return text[:begin] + "\n".join([BEGIN, *lines]) + "\n" + text[end:]
+
+
+def _stages(locks: Iterable[Lock], registry: Registry, folder: Path) -> Iterator[str]:
+    locks = list(locks)
+    for lock in locks:
+        yield from _freeze_stage(lock, registry, folder)
+        yield from _score_stage(lock, registry, folder)
+    if locks:
+        yield from _leaderboard_stage(locks, registry, folder)
+
+
+def _freeze_stage(lock: Lock, registry: Registry, folder: Path) -> Iterator[str]:
+    reference = lock.reference
+    yield f"  {stage_name('freeze', reference)}:"
+    yield f"    cmd: cxrspec freeze {reference}"
+    yield "    deps:"
+    yield f"      - {_relative(registry.spec_path(reference), folder)}"
+    yield "    outs:"
+    yield from _out(registry.lock_path(reference), folder, cache=False, persist=True)
+    for table in lock.tables:
+        yield from _out(registry.table_path(reference, table), folder, persist=True, push=lock.redistribute)
+
+
+def _score_stage(lock: Lock, registry: Registry, folder: Path) -> Iterator[str]:
+    reference = lock.reference
+    yield f"  {stage_name('score', reference)}:"
+    yield f"    cmd: cxrspec score {reference}"
+    yield "    deps:"
+    paths = [registry.lock_path(reference), *(registry.table_path(reference, table) for table in lock.tables)]
+    for path in (*paths, registry.folder(reference) / "submissions"):
+        yield f"      - {_relative(path, folder)}"
+    yield "    outs:"
+    yield from _out(registry.folder(reference) / "reports", folder, cache=False, persist=True)
+
+
+def _leaderboard_stage(locks: list[Lock], registry: Registry, folder: Path) -> Iterator[str]:
+    yield "  leaderboard:"
+    yield f"    cmd: cxrspec leaderboard --write {' '.join(str(lock.reference) for lock in locks)}"
+    yield "    deps:"
+    benchmarks = sorted({lock.reference.benchmark for lock in locks})
+    reported = [registry.reported_folder(benchmark) for benchmark in benchmarks]
+    reports = [registry.folder(lock.reference) / "reports" for lock in locks]
+    for path in (*reports, *(path for path in reported if path.is_dir())):
+        yield f"      - {_relative(path, folder)}"
+    yield "    outs:"
+    for lock in locks:
+        for name in ("leaderboard.md", "leaderboard.json"):
+            yield from _out(registry.folder(lock.reference) / name, folder, cache=False)
+    yield "    metrics:"
+    for lock in locks:
+        yield from _out(registry.folder(lock.reference) / "metrics.json", folder, cache=False)
+
+
+def _out(path: Path, folder: Path, **settings: bool) -> Iterator[str]:
+    """Write an out with the settings that differ from DVC's defaults."""
+    defaults = {"cache": True, "persist": False, "push": True}
+    chosen: dict[str, Any] = {name: value for name, value in settings.items() if defaults[name] != value}
+    name = _relative(path, folder)
+    if not chosen:
+        yield f"      - {name}"
+        return
+    yield f"      - {name}:"
+    for key, value in chosen.items():
+        yield f"          {key}: {str(value).lower()}"
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return PurePosixPath(os.path.relpath(path, folder)).as_posix()

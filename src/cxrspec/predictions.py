@@ -1,0 +1,142 @@
+"""Own the reading of predictions files: tolerant about spelling and containers, exact about items and values.
+
+Columns are matched by name and rows by id; every problem of a file is raised in one SubmissionError.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cxrspec.alignment import ExpectedItems, IdColumn, align
+from cxrspec.errors import Issue, SourceError, SubmissionError
+from cxrspec.heads import OWN_ID_COLUMN, ColumnNames, match_heads
+from cxrspec.sheets import open_sheet
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cxrspec.values import Aggregate
+
+__all__ = ["ColumnNames", "Embeddings", "ExpectedItems", "Scores", "read_embeddings", "read_scores"]
+
+_NPY_HEADER = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The scores of a subset's items."""
+
+    values: NDArray[np.float64]
+    """[n_items, n_columns] in the order of the items and columns that were asked for; all finite."""
+    notes: list[Issue]
+    n_rows: int
+    """Rows of the file."""
+    n_left_aside: int
+    """Rows of known items outside the subset."""
+    n_aggregated: int
+    """Rows of views that were brought together to studies; 0 where a row is an item."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embeddings:
+    """The embeddings of a subset's items."""
+
+    values: NDArray[np.float64]
+    """[n_items, n_features] in the order of the items; all finite."""
+    feature_names: tuple[str, ...] | None
+    """In code-point order, as the features are; None where the file has no names."""
+    notes: list[Issue]
+    n_left_aside: int
+
+
+@contextmanager
+def _as_submission_error() -> Iterator[None]:
+    try:
+        yield
+    except SourceError as error:
+        raise SubmissionError(error.issues) from error
+
+
+@_as_submission_error()
+def read_scores(
+    path: Path, columns: Sequence[ColumnNames], expected: ExpectedItems, *, aggregate: Aggregate | None = None
+) -> Scores:
+    """Read one score per item and column from delimited text or Parquet, packed or not.
+
+    Args:
+        path: The predictions file.
+        columns: What must be there; the values have this order.
+        expected: The items, and what else may stand in the file.
+        aggregate: How the views of a study become its score, where the ids are study paths. Without it two rows of one
+            study are a duplicate.
+
+    Raises:
+        SubmissionError: Everything that is wrong with the file, in one pass.
+    """
+    from cxrspec.values import not_finite, per_item, read_numbers, score_notes
+
+    _refuse_array(path, expected)
+    wanted = [
+        *expected.id_columns,
+        OWN_ID_COLUMN,
+        *(name for column in columns for name in (column.name, *column.fits)),
+    ]
+    sheet = open_sheet(path, name=path.name, wanted=wanted)
+    heads = match_heads(sheet, columns, expected)
+    if heads.ids is None:
+        raise SubmissionError([*sheet.issues, *heads.issues])
+    rows = align(IdColumn(sheet.name, sheet.lines, *sheet.cells([heads.ids])), expected, by_view=aggregate is not None)
+    numbers = read_numbers(sheet, list(heads.found.values()), rows.at)
+    merged = per_item(numbers.matrix, rows, len(expected.item_ids), aggregate)
+    names = [sheet.heads[at] for at in heads.found.values()]
+    issues = [*sheet.issues, *heads.issues, *rows.issues, *merged.issues]
+    for at, name in enumerate(names):
+        issues += not_finite(rows, numbers, [at], f"column '{name}'")
+    if issues:
+        raise SubmissionError(issues)
+    commas = [Issue("note", sheet.name, "decimal commas read as decimal points")] if numbers.decimal_commas else []
+    notes = [*heads.notes, *rows.notes, *commas, *merged.notes, *score_notes(sheet.name, names, merged.values)]
+    return Scores(merged.values, notes, len(sheet.lines), rows.n_left_aside, merged.n_aggregated)
+
+
+@_as_submission_error()
+def read_embeddings(path: Path, expected: ExpectedItems) -> Embeddings:
+    """Read one embedding per item: Parquet with a list column, a NumPy archive, or a table with a column per feature.
+
+    Raises:
+        SubmissionError: Everything that is wrong with the file, in one pass.
+    """
+    from cxrspec.values import not_finite, per_item
+    from cxrspec.vectors import open_vectors
+
+    _refuse_array(path, expected)
+    file = open_vectors(path, expected)
+    rows = align(file.ids, expected)
+    numbers = file.numbers.of(rows.at)
+    merged = per_item(numbers.matrix, rows, len(expected.item_ids))
+    issues = [*file.issues, *rows.issues, *merged.issues]
+    issues += not_finite(rows, numbers, range(numbers.matrix.shape[1]), "embedding")
+    if issues:
+        raise SubmissionError(issues)
+    return Embeddings(merged.values, file.feature_names, [*file.notes, *rows.notes, *merged.notes], rows.n_left_aside)
+
+
+def _refuse_array(path: Path, expected: ExpectedItems) -> None:
+    """Refuse an array without ids: that its rows stand in the order of the items is nothing but hope."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(_NPY_HEADER)
+    except OSError:
+        return  # whoever opens the table says why
+    if start.startswith(b"\x93NUMPY"):
+        shape = re.search(rb"'shape': \((\d+)", start)
+        n_rows = f"{int(shape[1]):,}" if shape else "unknown"
+        n_items = f"{len(expected.item_ids):,}"
+        message = f"the array has {n_rows} rows, {expected.reference} has {n_items} items, and no row has an id"
+        raise SubmissionError(Issue("source-not-data", path.name, message, "Give ids: a table with an id column"))

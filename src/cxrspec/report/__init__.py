@@ -1,0 +1,1 @@
+"""Pictures and tables of what the registry holds; they compute no score."""

@@ -1,0 +1,136 @@
+"""Own what the command line shows: tables on stdout, problems on stderr; rich decides on colour and width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cxrspec.errors import Issue
+from cxrspec.report.leaderboard import counts_text, interval_text, metric_names, protocols, ranked, reported_text
+
+MARKS: Final = {"held": ("✓", "green"), "broken": ("✗", "bold red"), "not checked": ("○", "yellow")}
+PIPE_WIDTH: Final = 240
+"""Columns where stdout is no terminal, so that no cell is cut."""
+
+
+def out() -> Console:
+    """Return the console of results."""
+    console = Console(highlight=False, soft_wrap=True)
+    return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
+
+
+def say(line: str, style: str = "") -> None:
+    """Print one line of a result as it is, without markup."""
+    out().print(Text(line, style), soft_wrap=True)
+
+
+def note(line: str) -> None:
+    """Print a line beside the results, on stderr."""
+    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), line), soft_wrap=True)
+
+
+def show_issues(issues: Iterable[Issue], *, kind: str = "error") -> None:
+    """Print issues on stderr, one a line."""
+    console = Console(stderr=True, highlight=False)
+    style = "red" if kind == "error" else "yellow"
+    for issue in issues:
+        console.print(Text.assemble((f"{kind}: ", style), str(issue)), soft_wrap=True)
+
+
+def show_listing(rows: list[dict[str, Any]]) -> None:
+    """Print the definitions with their state."""
+    table = _table("definition", "state", "subsets", "systems")
+    for row in rows:
+        subsets = ", ".join(f"{name} {count:,}" for name, count in row["subsets"].items())
+        style = "green" if row["state"] == "frozen" else "yellow"
+        table.add_row(row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
+    out().print(table)
+
+
+def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> None:
+    """Print what a frozen definition is: identity, subsets with counts, sources with pins and licences, caveats."""
+    description = document["description"]
+    say(f"{document['benchmark']}@{document['definition_version']}  {description['title']}", "bold")
+    say(f"definition {document['definition_digest'][:16]}, all subsets together {document['combined_id']}")
+    counts = _table("subset", "id", "items", "groups", "n positive")
+    for name, subset in document["subsets"].items():
+        positives = ", ".join(f"{finding} {n:,}" for finding, n in subset.get("positives", {}).items())
+        counts.add_row(name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
+    out().print(counts)
+    sources = _table("source", "file", "sha256", "proof", "licence")
+    for source, files in document["sources"].items():
+        licence = description["sources"][source]["licence"]
+        for name, entry in files.items():
+            sources.add_row(source, name, entry["sha256"][:16], entry["proof"], Text(licence))
+    out().print(sources)
+    _show_list("caveats", description.get("caveats", ()))
+
+
+def show_report(report: Mapping[str, Any]) -> None:
+    """Print one report: every metric with its interval, then the findings, then signatures and notes."""
+    say(f"{report['reference']}/{report['system']}  protocol {report['protocol']}", "bold")
+    for score in report["scores"]:
+        say(f"{score['metric']}  {interval_text(score)}  n = {score['n_items']:,}", "bold")
+        table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
+        for name, entry in score["findings"].items():
+            counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
+            table.add_row(f"  {name}", interval_text(entry), *counts)
+        out().print(table)
+        say(f"  {score['signature']}", "dim")
+    say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
+    _show_list("notes", report["notes"])
+
+
+def show_board(board: Mapping[str, Any]) -> None:
+    """Print a leaderboard with the signature of every number under it."""
+    say(f"\n{board['reference']}  {board['title']}", "bold")
+    for subset in board["subsets"]:
+        say(f"  {counts_text(board, subset)}")
+    for protocol in protocols(board):
+        rows = ranked(board, protocol)
+        if not rows:
+            continue
+        metrics = metric_names(board, protocol)
+        table = _table(f"{protocol}: system", *metrics, "n", "trained on")
+        for row in rows:
+            cells = [interval_text(row["scores"][name]) for name in metrics]
+            table.add_row(row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", Text(row["trained_on"]))
+        out().print(table)
+        for row in rows:
+            for name in metrics:
+                say(f"  {row['scores'][name]['signature']}", "dim")
+    if unscored := [row["system"] for row in board["systems"] if row["state"] == "unscored"]:
+        say(f"  not scored yet: {', '.join(unscored)}", "yellow")
+    for entry in board["reported"]:
+        text = f"  reported, not ranked: {entry['title']}: {reported_text(entry)}"
+        say(f"{text} (comparable: {entry['comparable']}; {entry['reason']})", "dim")
+
+
+def show_audit(audit: Mapping[str, Any]) -> None:
+    """Print a chain of evidence, one link a line, with what the numbers stand on."""
+    say(audit["reference"], "bold")
+    for name, subset in audit["basis"].get("subsets", {}).items():
+        say(f"  {name}: subset id {subset['id']}, {subset['items']:,} items of {subset['groups']:,} groups")
+    for source, files in audit["basis"].get("sources", {}).items():
+        named = ", ".join(f"{name} {entry['sha256'][:16]}... ({entry['proof']})" for name, entry in files.items())
+        say(f"  source {source}: {named}")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for link in audit["links"]:
+        mark, style = MARKS[link["state"]]
+        table.add_row(Text(f"  {mark}", style), link["name"], Text(link["state"], style), Text(link["detail"]))
+    out().print(table)
+
+
+def _table(*columns: str) -> Table:
+    return Table(*columns, box=None, pad_edge=False, header_style="bold")
+
+
+def _show_list(title: str, lines: Iterable[str]) -> None:
+    if found := list(lines):
+        say(f"{title}:")
+        for line in found:
+            say(f"  - {line}")

@@ -1,0 +1,225 @@
+"""Own files of Hugging Face data sets at a full commit id.
+
+With a sha256 in the definition that is the proof; without one it is the hub's word for the commit, and the etag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from cxrspec.digest import json_text, sha256_hex
+from cxrspec.errors import SourceError
+from cxrspec.sources.fetch import (
+    fetch_pinned,
+    refuse_file_stand_in,
+    refuse_offline,
+    refuse_too_large,
+    throttled,
+    unreachable,
+)
+from cxrspec.sources.index import read_index
+from cxrspec.sources.store import OpenedFile, Store, hash_file, refusal, write_whole
+
+if TYPE_CHECKING:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    from cxrspec.definition import HubSource
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One file at one commit, and where messages place it."""
+
+    repository: str
+    revision: str
+    path: str
+    store: Store
+    where: str
+
+    @property
+    def endpoint(self) -> str | None:
+        """The hub to ask: HF_ENDPOINT as it is now, else the library's own."""
+        return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+
+
+def open_hub(source: HubSource, name: str, store: Store, where: str) -> OpenedFile:
+    """Return a file of a data set, proved by its sha256 where one is given, else by commit and etag."""
+    named = source.files[name]
+    wanted = _Wanted(source.repository, source.revision, named.path, store, where)
+    pin = {"revision": source.revision, "path": named.path}
+    if named.sha256:
+        path = fetch_pinned(store, named.sha256, where, lambda partial: _download(wanted, partial))
+        return OpenedFile.at(path, named.sha256, "sha256", pin)
+    path, sha256, etag = _find_by_commit(wanted) or _fetch_by_commit(wanted)
+    return OpenedFile.at(path, sha256, "commit", pin | {"etag": etag})
+
+
+# ------------------------------------------------------------------------------------- without a sha256: commit, etag
+
+
+def _find_by_commit(wanted: _Wanted) -> tuple[Path, str, str] | None:
+    """Look into the indexes of the mirrors and the cache's own notes for the file at that commit."""
+    entries = [entry for folder in wanted.store.mirrors for entry in read_index(folder, wanted.where)]
+    entries += _read_note(wanted)
+    for entry in entries:
+        if (entry.get("revision"), entry.get("path")) == (wanted.revision, wanted.path) and "etag" in entry:
+            path = wanted.store.find(entry["sha256"], wanted.where)
+            if path:
+                _refuse_other_etag(path, entry["etag"], wanted.where)
+                return path, entry["sha256"], entry["etag"]
+    return None
+
+
+def _fetch_by_commit(wanted: _Wanted) -> tuple[Path, str, str]:
+    store = wanted.store
+    refuse_offline(store, wanted.where)
+    with store.locked(_note(wanted).stem):
+        if found := _find_by_commit(wanted):  # another process was faster
+            return found
+        with TemporaryDirectory(dir=store.cache, prefix="hub-") as folder:
+            fetched = Path(folder, "file")
+            etag = _download(wanted, fetched)
+            refuse_file_stand_in(fetched, wanted.where)
+            _refuse_other_etag(fetched, etag, wanted.where)
+            sha256 = hash_file(fetched)
+            path = store.keep(fetched, sha256)
+        note = {"revision": wanted.revision, "path": wanted.path, "sha256": sha256, "etag": etag}
+        _note(wanted).parent.mkdir(parents=True, exist_ok=True)
+        with write_whole(_note(wanted)) as out:
+            out.write(json_text(note))
+    return path, sha256, etag
+
+
+def _read_note(wanted: _Wanted) -> list[dict[str, str]]:
+    try:
+        return [json.loads(_note(wanted).read_bytes())]
+    except (FileNotFoundError, ValueError):  # none yet, or a damaged one: it is written anew
+        return []
+
+
+def _note(wanted: _Wanted) -> Path:
+    key = sha256_hex(f"{wanted.revision}/{wanted.path}".encode())
+    return wanted.store.cache / "hub" / f"{key}.json"
+
+
+def _refuse_other_etag(path: Path, etag: str, where: str) -> None:
+    """Check the bytes against the etag where it is a digest: sha256 of a large file, git's or plain sha1 of a small."""
+    if re.fullmatch(r"[0-9a-f]{64}", etag):
+        fits = hash_file(path) == etag
+    elif re.fullmatch(r"[0-9a-f]{40}", etag):
+        data = path.read_bytes()
+        blob = b"blob %d\x00" % len(data) + data
+        fits = etag in (hashlib.sha1(part, usedforsecurity=False).hexdigest() for part in (blob, data))
+    else:
+        return  # a hub of another make; the commit is all there is
+    if not fits:
+        message = f"the bytes are not those of the etag {etag} that the hub gives for them"
+        raise refusal("source-changed", where, message, "Run again; if it stays, name another mirror or hub")
+
+
+# -------------------------------------------------------------------------------------------------------- the network
+
+
+def _download(wanted: _Wanted, target: Path) -> str:
+    """Fetch the file into `target`; return its etag."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+
+    store = wanted.store
+    place: Any = {"repo_type": "dataset", "revision": wanted.revision, "endpoint": wanted.endpoint}
+    with _hub_refusals(wanted), TemporaryDirectory(dir=store.cache, prefix="hub-") as folder:
+        # asked for first and without retries: a refusal is said at once, and nothing is fetched from another commit
+        metadata = get_hf_file_metadata(hf_hub_url(wanted.repository, wanted.path, **place), endpoint=wanted.endpoint)
+        _refuse_other_commit(metadata.commit_hash, wanted)
+        refuse_too_large(metadata.size, store, wanted.where)
+        bars = _bar_class(store, wanted.path.rpartition("/")[2], metadata.size)
+        found = hf_hub_download(wanted.repository, wanted.path, cache_dir=folder, tqdm_class=bars, **place)
+        Path(str(found)).resolve().replace(target)
+        return metadata.etag or ""
+
+
+def _refuse_other_commit(commit: str | None, wanted: _Wanted) -> None:
+    if commit != wanted.revision:
+        found = f"answers with commit {commit}" if commit else "names no commit, so it is no Hugging Face hub"
+        raise refusal(
+            "source-changed", wanted.where, f"the hub {found}; the pin is {wanted.revision}", "Check HF_ENDPOINT"
+        )
+
+
+def _bar_class(store: Store, name: str, total: int | None) -> Any:
+    """Return a class of progress bars that shows nothing itself and hands the bytes on to the store's progress."""
+    from huggingface_hub.utils.tqdm import tqdm
+
+    advance = store.show(name, total)
+
+    class Bar(tqdm):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs | {"disable": True})  # type: ignore[no-untyped-call]
+
+        def update(self, n: float | None = 1) -> None:
+            advance(int(n or 0))
+
+        def update_transfer(self, n: float | None = 1) -> None:
+            """Leave bytes on the wire uncounted: `update` counts those that reach the disk."""
+
+        def set_transfer_postfix_str(self, text: str = "", refresh: bool = True) -> None:
+            """Show no speed: the store's progress does."""
+
+    return Bar
+
+
+@contextmanager
+def _hub_refusals(wanted: _Wanted) -> Iterator[None]:
+    """Turn what the hub's library raises into one clear refusal each."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    transport_error: type[BaseException] = HfHubHTTPError.__bases__[0]  # httpx's or its successor's
+    try:
+        yield
+    except HFValidationError as error:
+        raise refusal("field-value", wanted.where, f"'{wanted.repository}' is no name of a data set") from error
+    except (transport_error, OSError) as error:
+        cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
+        if isinstance(cause, HfHubHTTPError):
+            raise _status_refusal(cause, wanted) from error
+        if isinstance(cause, OSError) and cause.filename:
+            raise  # our own disk
+        reason = f"{type(cause).__name__}: {str(cause).partition(chr(10))[0]}"
+        raise unreachable(wanted.store, wanted.where, f"the hub cannot be reached ({reason})") from error
+
+
+def _status_refusal(error: HfHubHTTPError, wanted: _Wanted) -> SourceError:
+    status, headers, data_set = error.response.status_code, error.response.headers, f"data set '{wanted.repository}'"
+    kind = headers.get("X-Error-Code", "")
+    if status == 429:
+        return throttled(headers, wanted.where, "the hub")
+    if status == 401:
+        message = f"not logged in (401): {data_set} is gated or private, or does not exist"
+        return refusal("source-access", wanted.where, message, "Run hf auth login, or set HF_TOKEN")
+    if status == 403 and kind == "GatedRepo":
+        message = f"the terms of {data_set} are not accepted yet (403)"
+        return refusal("source-access", wanted.where, message, "Accept them on its page with the account of HF_TOKEN")
+    if status == 403:
+        message = f"this account may not read {data_set} (403)"
+        return refusal("source-access", wanted.where, message, "Use a token with the right to read it")
+    if status == 404:
+        return refusal("source-file-missing", wanted.where, _gone(kind, data_set, wanted), "Check the definition")
+    return unreachable(wanted.store, wanted.where, f"the hub answers with status {status}")
+
+
+def _gone(kind: str, data_set: str, wanted: _Wanted) -> str:
+    if kind == "RepoNotFound":
+        return f"the hub has no {data_set} (404)"
+    if kind == "RevisionNotFound":
+        return f"{data_set} has no revision {wanted.revision} (404)"
+    if kind == "EntryNotFound":
+        return f"{data_set} has no file '{wanted.path}' at revision {wanted.revision} (404)"
+    return f"the hub has no '{wanted.path}' of {data_set} at revision {wanted.revision} (404)"

@@ -1,0 +1,176 @@
+"""Own strict YAML: YAML 1.2 core scalars, no anchors, tags or repeated keys, and a place for every issue.
+
+It knows no field: what the values mean is decided by whoever reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from cxrspec.errors import DefinitionError, Issue
+from cxrspec.fields import FieldIssue
+
+MAX_BYTES: Final = 2**20
+"""A definition is a page of text; anything larger is a mistake or an attack."""
+
+_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_YAML_1_1_WORDS: Final = {"yes", "no", "on", "off", "y", "n"}
+
+Position = tuple[int, int]
+FieldPath = tuple[str | int, ...]
+
+
+def load_document(path: Path, *, shown_as: str) -> tuple[dict[str, Any], dict[FieldPath, Position], list[Issue]]:
+    """Load a YAML mapping, the 1-based (line, column) of every field, and what strict YAML refuses in it.
+
+    Raises:
+        DefinitionError: for text that cannot be read as one mapping.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DefinitionError(Issue("yaml-syntax", shown_as, f"cannot be read: {error.strerror}")) from None
+    if len(data) > MAX_BYTES:
+        raise DefinitionError(Issue("yaml-syntax", shown_as, f"has {len(data):,} bytes; allowed are {MAX_BYTES:,}"))
+    reader = _Reader(shown_as)
+    try:
+        document = reader.read(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DefinitionError(Issue("yaml-syntax", shown_as, f"is not UTF-8 at byte {error.start:,}")) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        message = error.problem or "is not readable YAML"
+        raise DefinitionError(Issue("yaml-syntax", f"{shown_as}:{line}:{column}", message, line=line)) from None
+    except yaml.YAMLError as error:
+        message = str(error).partition("\n")[0]
+        raise DefinitionError(Issue("yaml-syntax", shown_as, message)) from None
+    if not isinstance(document, dict):
+        issue = Issue("yaml-syntax", f"{shown_as}:1:1", "the file must hold a mapping of fields", line=1)
+        raise DefinitionError([*reader.issues, issue])
+    return document, reader.places, reader.issues
+
+
+def dump_document(document: Mapping[str, Any]) -> bytes:
+    """Return the YAML of a mapping, keys in their order; text that strict YAML would read otherwise is quoted."""
+
+    class Dumper(yaml.SafeDumper):
+        """A dumper of its own, so that the quoting rule touches no other user of PyYAML."""
+
+    Dumper.add_representer(str, _quoted_where_needed)
+    return yaml.dump(dict(document), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110).encode()
+
+
+def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    ambiguous = text in _WORDS or text.lower() in _YAML_1_1_WORDS or _NUMBER.fullmatch(text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if ambiguous else None)
+
+
+class _Reader:
+    """Builds plain values from YAML events, so that anchors, tags and repeated keys are seen before they act."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.issues: list[Issue] = []
+        self.places: dict[FieldPath, Position] = {}
+        self._events: Iterator[Any] = iter(())
+
+    def read(self, text: str) -> Any:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        self._events = yaml.parse(text, Loader=loader)
+        document: Any = None
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                document = self._value(next(self._events), ())
+        return document
+
+    def _value(self, event: Any, path: FieldPath) -> Any:
+        self.places.setdefault(path, (event.start_mark.line + 1, event.start_mark.column + 1))
+        if isinstance(event, yaml.AliasEvent) or event.anchor:
+            mark = "*" if isinstance(event, yaml.AliasEvent) else "&"
+            self._refuse(event, path, "yaml-anchor", f"'{mark}{event.anchor}' is an anchor or alias", "Write it out")
+        if isinstance(event, yaml.AliasEvent):
+            return None
+        if event.tag:
+            self._refuse(event, path, "yaml-tag", f"the tag '{event.tag}' is not allowed", "Remove it")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(path)
+        return self._scalar(event, path)
+
+    def _mapping(self, path: FieldPath) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        lines: dict[str, int] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._key(event, path)
+            line = event.start_mark.line + 1
+            if key in lines:
+                message = f"the key '{key}' is repeated; it first stands in line {lines[key]}"
+                self._refuse(event, (*path, key), "yaml-duplicate-key", message, "Keep one of them")
+            lines.setdefault(key, line)
+            self.places.setdefault((*path, key), (line, event.start_mark.column + 1))
+            result[key] = self._value(next(self._events), (*path, key))
+        return result
+
+    def _key(self, event: Any, path: FieldPath) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            self._refuse(event, path, "yaml-syntax", "a key must be a word", "Use a plain or quoted word")
+            self._value(event, (*path, "?"))
+            return "?"
+        if event.value == "<<" or event.anchor:
+            self._refuse(event, path, "yaml-anchor", "merge keys and anchors are not allowed", "Write the fields out")
+        elif event.implicit[0] and event.value.lower() in _YAML_1_1_WORDS:
+            self._refuse(event, path, "yaml-bare-word", f"bare '{event.value}' is ambiguous", f'Write "{event.value}"')
+        return str(event.value)
+
+    def _sequence(self, path: FieldPath) -> list[Any]:
+        result: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            result.append(self._value(event, (*path, len(result))))
+        return result
+
+    def _scalar(self, event: Any, path: FieldPath) -> Any:
+        text = event.value
+        if not event.implicit[0]:  # quoted or block text
+            return text
+        if text.lower() in _YAML_1_1_WORDS:
+            message = f"bare '{text}' is a truth value to some readers and text to others"
+            self._refuse(event, path, "yaml-bare-word", message, f'Write "{text}", or true or false')
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        return float(text) if _NUMBER.fullmatch(text) else text
+
+    def _refuse(self, event: Any, path: FieldPath, code: str, message: str, hint: str) -> None:
+        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        where = f"{self.name}:{line}:{column} {field_text(path)}".rstrip()
+        self.issues.append(Issue(code, where, message, hint, line))
+
+
+def field_text(path: FieldPath) -> str:
+    """Write a field path as it is read: `metrics[1].kind`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def located(issue: FieldIssue, name: str, places: dict[FieldPath, Position]) -> Issue:
+    """Give an issue of a field its line and column; a field that is absent stands at the nearest field above it."""
+    known = issue.path
+    while known not in places:
+        known = known[:-1]
+    line, column = places[known]
+    where = f"{name}:{line}:{column} {field_text(issue.path)}".rstrip()
+    return Issue(issue.code, where, issue.message, issue.hint, line)

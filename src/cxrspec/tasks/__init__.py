@@ -1,0 +1,12 @@
+"""The tasks by name; one line here and one module beside it make a new one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cxrspec.tasks.findings import FindingsTask
+from cxrspec.tasks.task import Evaluation, EvaluationInput, PredictionNeed, Task
+
+__all__ = ["TASKS", "Evaluation", "EvaluationInput", "PredictionNeed", "Task"]
+
+TASKS: Final[dict[str, type[Task]]] = {task.NAME: task for task in (FindingsTask,)}

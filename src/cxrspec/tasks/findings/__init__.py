@@ -1,0 +1,240 @@
+"""Own the `findings` task: one score per finding and item against labels, ranked and averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from cxrspec.errors import Issue, did_you_mean, listed
+from cxrspec.field_errors import list_at, mapping_at
+from cxrspec.fields import (
+    Column,
+    FieldIssue,
+    Fields,
+    Identifier,
+    OpenShare,
+    Positive,
+    PositiveCount,
+    Share,
+    Text,
+)
+from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
+from cxrspec.tasks.task import Evaluation, EvaluationInput, ItemColumns, PredictionColumn, PredictionNeed, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["FindingsTask", "Interval", "Metric", "Probe", "ZeroShot"]
+
+
+class Interval(Fields):
+    """A percentile bootstrap interval over the units of the test subset; nothing is refitted."""
+
+    method: Literal["bootstrap"]
+    unit: Literal["item", "group"]
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)]
+    level: OpenShare
+    max_left_out: Share | None = None
+    """Largest share of resamples that may be undefined before the interval is null; 0.01 where absent."""
+
+
+class ZeroShot(Fields):
+    """The submission brings one score per finding and item."""
+
+    prompts: dict[Identifier, dict[Literal["positive", "negative"], Text]] | None = None
+    """Per finding, the texts that an image-text model must have used."""
+
+
+class Probe(Fields):
+    """The submission brings one embedding per item; one logistic head per finding is fitted on a frozen subset."""
+
+    fit_on: Identifier
+    standardize: bool
+    C: Annotated[list[Positive], Field(min_length=1)]
+    folds: Annotated[int, Field(ge=2, le=100)]
+    select_by: Literal["log_loss"]
+    solver: Literal["lbfgs"]
+    max_iter: PositiveCount
+    tol: Positive
+    class_weight: Literal["balanced"] | None = None
+    tolerance: Positive
+    """Largest difference of a score between two machines that still counts as equal."""
+
+
+class Protocols(Fields):
+    """The ways in which a system may be scored."""
+
+    zero_shot: ZeroShot | None = None
+    probe: Probe | None = None
+
+
+def _list_form(value: Any) -> Any:
+    return [value] if isinstance(value, Mapping) else value
+
+
+class Metric(Fields):
+    """One number of the leaderboard: a ranking metric per finding, averaged without weights."""
+
+    name: Identifier
+    kind: Literal["roc_auc", "average_precision"]
+    protocol: Literal["zero_shot", "probe"]
+    average: Literal["macro"]
+    subset: Identifier | None = None
+    """The subset that is scored; `test` where absent."""
+    interval: Annotated[list[Interval], BeforeValidator(_list_form), Field(min_length=1)]
+
+    @property
+    def scored_subset(self) -> str:
+        """Name of the subset that is scored."""
+        return self.subset or "test"
+
+
+class FindingsTask(Task):
+    """Binary (or uncertain) labels per finding; ROC-AUC and average precision, by scores or by a probe."""
+
+    NAME: ClassVar[str] = "findings"
+    TALLIES: ClassVar[tuple[str, ...]] = ("positives", "negatives", "uncertain", "blank", "none")
+
+    findings: Annotated[dict[Identifier, Text], Field(min_length=1)]
+    """Our name: the source's label. Columns stand in code-point order of our names: key order never matters."""
+    aliases: dict[Identifier, list[Text]] | None = None
+    """Our name: further spellings, in the sources and in predictions."""
+    labels: Labels
+    protocols: Protocols
+    metrics: Annotated[list[Metric], Field(min_length=1)]
+
+    @classmethod
+    def check_references(
+        cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
+    ) -> Iterator[FieldIssue]:
+        """Yield unknown findings, subsets and protocols that `aliases`, `protocols` and `metrics` name."""
+        findings, protocols = mapping_at(document, "findings"), mapping_at(document, "protocols")
+        known = {"finding": list(findings), "protocol": list(protocols), "subset": declared["subset"]}
+        for path, kind, name in _named(document, protocols):
+            if isinstance(name, str) and name not in known[kind]:
+                yield FieldIssue(
+                    path,
+                    "reference-unknown",
+                    f"unknown {kind} '{name}'; declared are {listed(known[kind]) or 'none'}",
+                    did_you_mean(name, known[kind]),
+                )
+        yield from _repeated_spellings(findings, mapping_at(document, "aliases"))
+        yield from _repeated_metrics(document)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The findings in code-point order."""
+        return tuple(sorted(self.findings))
+
+    def spellings(self, finding: str) -> tuple[str, ...]:
+        """Return the source's label of a finding, then its aliases."""
+        return (self.findings[finding], *(self.aliases or {}).get(finding, ()))
+
+    def source_columns(self) -> Sequence[Column]:
+        """Return the label columns."""
+        return self.labels.columns({name: self.findings[name] for name in self.column_names})
+
+    def reference_columns(self, items: ItemColumns) -> list[list[str]]:
+        """Return one column of `1`, `0`, `-1` or blank per finding."""
+        return self.labels.decode(items, {name: self.spellings(name) for name in self.column_names})
+
+    def strata(self, columns: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+        """Return which items are positive [n_items, n_findings]."""
+        import numpy as np
+
+        return np.array([[cell == POSITIVE for cell in column] for column in columns], dtype=np.bool_).T
+
+    def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """Count each label per finding, and the items with none of the findings positive."""
+        cells = dict(zip(self.column_names, columns, strict=True))
+        names = {"positives": POSITIVE, "negatives": NEGATIVE, "uncertain": UNCERTAIN, "blank": BLANK}
+        counts: dict[str, Any] = {
+            name: {finding: column.count(label) for finding, column in cells.items()} for name, label in names.items()
+        }
+        counts["none"] = sum(POSITIVE not in row for row in zip(*columns, strict=True))
+        return counts
+
+    def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
+        """Refuse uncertain or blank labels where a metric scores them or a probe is fitted on them."""
+        used = {metric.scored_subset for metric in self.metrics}
+        used |= {self.protocols.probe.fit_on} if self.protocols.probe else set()
+        if name not in used:
+            return []
+        return [
+            Issue(
+                "value-unknown",
+                f"subset {name}, finding {finding}",
+                f"{column.count(UNCERTAIN):,} labels are uncertain (-1) and {column.count(BLANK):,} blank; "
+                f"a subset that is scored or fitted on holds 1 and 0 only",
+                "Name a source whose labels are decided, or leave the subset out of metrics and protocols",
+            )
+            for finding, column in zip(self.column_names, columns, strict=True)
+            if UNCERTAIN in column or BLANK in column
+        ]
+
+    @property
+    def protocol_names(self) -> tuple[str, ...]:
+        """The declared protocols."""
+        return tuple(name for name in ("probe", "zero_shot") if getattr(self.protocols, name) is not None)
+
+    def prediction_need(self, protocol: str) -> PredictionNeed:
+        """Scores for the scored subsets; a probe also needs embeddings of the subset that it is fitted on."""
+        scored = sorted({metric.scored_subset for metric in self.metrics if metric.protocol == protocol})
+        if protocol == "probe" and self.protocols.probe:
+            return PredictionNeed("embeddings", tuple(sorted({*scored, self.protocols.probe.fit_on})))
+        columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
+        vocabulary = (self.labels.vocabulary or ()) if isinstance(self.labels, SeparatedLabels) else ()
+        return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary))
+
+    def evaluate(self, given: EvaluationInput) -> Evaluation:
+        """Compute every metric of the protocol, per finding and averaged, with intervals."""
+        from cxrspec.tasks.findings.evaluation import evaluate
+
+        return evaluate(self, given)
+
+
+def _named(
+    document: Mapping[str, Any], protocols: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
+    for name in mapping_at(document, "aliases"):
+        yield ("aliases", name), "finding", name
+    for name in mapping_at(mapping_at(protocols, "zero_shot"), "prompts"):
+        yield ("protocols", "zero_shot", "prompts", name), "finding", name
+    yield ("protocols", "probe", "fit_on"), "subset", mapping_at(protocols, "probe").get("fit_on")
+    for i, metric in enumerate(list_at(document, "metrics")):
+        if isinstance(metric, Mapping):
+            yield ("metrics", i, "protocol"), "protocol", metric.get("protocol")
+            yield ("metrics", i, "subset"), "subset", metric.get("subset", "test")
+
+
+def _repeated_spellings(findings: Mapping[str, Any], aliases: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    owner: dict[str, str] = {}
+    for path, ours, spelling in (
+        *((("findings", ours), ours, theirs) for ours, theirs in findings.items()),
+        *(
+            (("aliases", ours, i), ours, theirs)
+            for ours, spellings in aliases.items()
+            if isinstance(spellings, list)
+            for i, theirs in enumerate(spellings)
+        ),
+    ):
+        if isinstance(spelling, str) and owner.setdefault(spelling, ours) != ours:
+            yield FieldIssue(
+                path, "reference-conflict", f"'{spelling}' names both {owner[spelling]} and {ours}", "Keep one of them"
+            )
+
+
+def _repeated_metrics(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    seen: dict[Any, int] = {}
+    for i, metric in enumerate(list_at(document, "metrics")):
+        name = metric.get("name") if isinstance(metric, Mapping) else None
+        if isinstance(name, str) and seen.setdefault(name, i) != i:
+            yield FieldIssue(
+                ("metrics", i, "name"),
+                "reference-conflict",
+                f"metrics[{seen[name]}] is also called '{name}'",
+                "Give each metric a name of its own",
+            )

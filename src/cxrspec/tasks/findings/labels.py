@@ -1,0 +1,119 @@
+"""Own the label encodings: how the cells of a source become `1`, `0`, `-1` (uncertain) or blank (not mentioned)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator
+
+from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
+from cxrspec.fields import Column, ColumnRef, Fields, Text
+from cxrspec.tasks.task import ItemColumns
+
+POSITIVE, NEGATIVE, UNCERTAIN, BLANK = "1", "0", "-1", ""
+LABEL_CELLS: Final = (POSITIVE, NEGATIVE, UNCERTAIN, BLANK)
+
+
+class SeparatedLabels(Fields):
+    """One column holds the names of all findings present, joined by a separator."""
+
+    encoding: Literal["separated_list"]
+    column: ColumnRef
+    separator: Text
+    negative: Text | None = None
+    """The name that stands for "none of them" (`No Finding`); beside another name it is refused."""
+    vocabulary: list[Text] | None = None
+    """Every name that may occur; where given, any other name is refused."""
+
+    def columns(self, findings: Mapping[str, str]) -> list[Column]:
+        """Return the source columns that are read."""
+        return [self.column]
+
+    def decode(self, items: ItemColumns, findings: Mapping[str, Sequence[str]]) -> list[list[str]]:
+        """Return one column of `1`/`0` per finding; `findings` maps our name to all spellings of the source."""
+        spelling = {name: ours for ours, spellings in findings.items() for name in spellings}
+        cells = items.cells(self.column)
+        kinds: dict[str, list[str]] = {}
+        faults: dict[str, str] = {}
+        for text in set(cells):
+            names = [name.strip() for name in text.split(self.separator)]
+            fault = self._fault(names, spelling)
+            if fault:
+                faults[text] = fault
+            present = {spelling.get(name) for name in names}
+            kinds[text] = [POSITIVE if ours in present else NEGATIVE for ours in findings]
+        if faults:
+            raise DefinitionError(_cell_issues(items, self.column, cells, faults))
+        return [list(column) for column in zip(*(kinds[text] for text in cells), strict=True)]
+
+    def _fault(self, names: Sequence[str], spelling: Mapping[str, str]) -> str:
+        if names == [""]:
+            return "an empty cell says neither a finding nor that there is none"
+        if self.negative in names and len(names) > 1:
+            return f"'{self.negative}' stands beside another name"
+        allowed = {*(self.vocabulary or ()), *spelling, self.negative}
+        unknown = [name for name in names if self.vocabulary is not None and name not in allowed]
+        return f"{listed(unknown)} is not in the vocabulary" if unknown else ""
+
+
+class ColumnLabels(Fields):
+    """One column per finding: `YES`/`NO`, or the numbers 1, 0, -1 (uncertain) and blank (not mentioned)."""
+
+    encoding: Literal["yes_no", "four_value"]
+    source: Text | None = None
+    """`source` or `source/file` that holds the columns; the items source where absent."""
+
+    def columns(self, findings: Mapping[str, str]) -> list[Column]:
+        """Return the source columns that are read."""
+        return [Column(column=theirs, source=self.source) for theirs in findings.values()]
+
+    def decode(self, items: ItemColumns, findings: Mapping[str, Sequence[str]]) -> list[list[str]]:
+        """Return one column of label cells per finding; the first spelling names the source column."""
+        read = _yes_no if self.encoding == "yes_no" else _four_value
+        issues: list[Issue] = []
+        decoded = []
+        for spellings in findings.values():
+            column = Column(column=spellings[0], source=self.source)
+            cells = items.cells(column)
+            kinds = {text: read(text) for text in set(cells)}
+            allowed = "YES or NO" if self.encoding == "yes_no" else "1, 0, -1 or blank"
+            faults = {text: f"allowed is {allowed}" for text, label in kinds.items() if label is None}
+            issues += _cell_issues(items, column, cells, faults)
+            decoded.append([kinds[text] or "" for text in cells])
+        if issues:
+            raise DefinitionError(issues)
+        return decoded
+
+
+Labels = Annotated[SeparatedLabels | ColumnLabels, Discriminator("encoding")]
+
+
+def _yes_no(text: str) -> str | None:
+    return {"YES": POSITIVE, "NO": NEGATIVE}.get(text.strip().upper())
+
+
+def _four_value(text: str) -> str | None:
+    if not text.strip():
+        return BLANK
+    try:
+        return {1.0: POSITIVE, 0.0: NEGATIVE, -1.0: UNCERTAIN}.get(float(text))
+    except ValueError:
+        return None
+
+
+def _cell_issues(items: ItemColumns, column: Column, cells: Sequence[str], faults: Mapping[str, str]) -> list[Issue]:
+    rows: dict[str, list[int]] = {}
+    for row, text in enumerate(cells):
+        if text in faults:
+            rows.setdefault(text, []).append(row)
+    return [
+        Issue(
+            "value-unknown",
+            items.place(column, found[0]),
+            f"{text!r} in {len(found):,} cells, first for {listed([items.item_ids[r] for r in found], IDS_LISTED)}: "
+            f"{faults[text]}",
+            "Mend the encoding of the definition, or pin the file that it was written for",
+        )
+        for text, found in sorted(rows.items())
+    ]

@@ -1,0 +1,128 @@
+"""Own what every task is: its YAML fields, its item columns, its prediction columns, its checks and its evaluation.
+
+A task sees columns and arrays, never files, sources or the registry.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from cxrspec.digest import Table
+from cxrspec.errors import Issue
+from cxrspec.fields import Column, FieldIssue, Fields
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ItemColumns(Protocol):
+    """The columns of the sources, joined to the items by key; what a task compiles its reference columns from."""
+
+    @property
+    def item_ids(self) -> Sequence[str]:
+        """Canonical item ids, in the order of every column."""
+
+    def cells(self, column: Column) -> Sequence[str]:
+        """Return the text of a column, one cell per item; an item that a joined source lacks has an empty cell."""
+
+    def place(self, column: Column, row: int) -> str:
+        """Say where a cell stands (`labels:17 column 'Finding Labels'`), for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionColumn:
+    """One column that a predictions file must have, and the spellings that fit it."""
+
+    name: str
+    spellings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionNeed:
+    """What a protocol asks of a predictions file."""
+
+    kind: Literal["scores", "embeddings"]
+    subsets: tuple[str, ...]
+    """Subsets whose items must all be there, each exactly once."""
+    columns: tuple[PredictionColumn, ...] = ()
+    """The columns of a `scores` file; an `embeddings` file has whatever features it has."""
+    known_labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class EvaluationInput:
+    """Everything that a score is computed from: frozen tables, and predictions aligned to their rows."""
+
+    protocol: str
+    seed: int
+    subsets: Mapping[str, Table]
+    predictions: Mapping[str, NDArray[np.float64]]
+    """Per subset: scores [n_items, n_columns] or embeddings [n_items, n_features], rows as in the table."""
+
+
+@dataclass
+class Evaluation:
+    """The scores of one submission as plain JSON values, with what was noticed on the way."""
+
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    fitted: dict[str, Any] = field(default_factory=dict)
+    notes: list[Issue] = field(default_factory=list)
+    tolerance: float | None = None
+    """Largest difference between two runs that still counts as equal; None means equal to rounding (1e-12)."""
+
+
+class Task(Fields):
+    """Base of the tasks; a subclass declares its YAML fields and answers these questions about them."""
+
+    NAME: ClassVar[str]
+    TALLIES: ClassVar[tuple[str, ...]]
+    """Names of the counts that `tally` returns and `expect` may claim."""
+
+    @classmethod
+    @abstractmethod
+    def check_references(
+        cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
+    ) -> Iterator[FieldIssue]:
+        """Yield every name in the raw document that nothing declares; parts of the wrong type are passed over."""
+
+    @abstractmethod
+    def source_columns(self) -> Sequence[Column]:
+        """Return the source columns that `reference_columns` will ask for."""
+
+    @property
+    @abstractmethod
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the reference columns of a subset table, in the canonical order."""
+
+    @abstractmethod
+    def reference_columns(self, items: ItemColumns) -> list[list[str]]:
+        """Return the cells of the reference columns, one list per name; raises DefinitionError with every bad cell."""
+
+    @abstractmethod
+    def strata(self, columns: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+        """Return the labels [n_items, n_labels] that a stratified selection balances."""
+
+    @abstractmethod
+    def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """Count what the reference columns hold, by the names in `TALLIES`."""
+
+    @abstractmethod
+    def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
+        """Return why the subset cannot serve what the definition uses it for."""
+
+    @property
+    @abstractmethod
+    def protocol_names(self) -> tuple[str, ...]:
+        """The protocols that a submission may name."""
+
+    @abstractmethod
+    def prediction_need(self, protocol: str) -> PredictionNeed:
+        """Return what a submission under `protocol` must bring."""
+
+    @abstractmethod
+    def evaluate(self, given: EvaluationInput) -> Evaluation:
+        """Compute every metric of the protocol."""

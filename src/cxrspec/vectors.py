@@ -1,0 +1,155 @@
+"""Own the opening of embedding files: NumPy archives, Parquet with a list column, tables with a column per feature.
+
+Every form ends as ids and one matrix. Which items the rows belong to is for `alignment`.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cxrspec.alignment import ExpectedItems, IdColumn
+from cxrspec.containers import MAX_BYTES
+from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
+from cxrspec.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label, plain
+from cxrspec.sheets import Sheet, open_sheet
+from cxrspec.values import Numbers, read_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFile:
+    """An opened embedding file."""
+
+    ids: IdColumn
+    numbers: Numbers
+    """All rows of the file; without features if the rows differ in length."""
+    feature_names: tuple[str, ...] | None
+    notes: tuple[Issue, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+
+def open_vectors(path: Path, expected: ExpectedItems) -> VectorFile:
+    """Open an embedding file; its first bytes say of which form it is.
+
+    Raises:
+        SourceError: There is no id column, or the file holds no embeddings.
+    """
+    if is_numpy_archive(path):
+        return _from_archive(path, expected)
+    sheet = open_sheet(path, name=path.name, wanted=[*expected.id_columns, OWN_ID_COLUMN])
+    ids = id_positions(sheet, expected)
+    if len(ids) != 1:
+        raise SourceError([*sheet.issues, *id_issues(sheet, ids, expected)])
+    column = IdColumn(sheet.name, sheet.lines, sheet.cells(ids)[0])
+    return (_from_lists if sheet.vectors else _from_columns)(sheet, column, ids[0], expected)
+
+
+def _from_columns(sheet: Sheet, ids: IdColumn, id_position: int, expected: ExpectedItems) -> VectorFile:
+    """Take every column that is no label as a feature, in the order of their names."""
+    heads = {at: head for at, head in sheet.heads.items() if at != id_position}
+    order = sorted((head, at) for at, head in heads.items() if not is_blank(head) and not is_label(head, expected))
+    names, positions = [head for head, _ in order], [at for _, at in order]
+    return VectorFile(
+        ids=ids,
+        numbers=read_numbers(sheet, positions, range(len(ids.cells))),
+        feature_names=tuple(names),
+        notes=tuple(ignored_notes(sheet, [id_position, *positions], expected)),
+        issues=(*sheet.issues, *_feature_issues(sheet.name, names)),
+    )
+
+
+def _feature_issues(file: str, names: Sequence[str]) -> Iterator[Issue]:
+    repeated = [name for name, n_uses in Counter(names).items() if n_uses > 1]
+    if repeated:
+        message = f"features whose name stands twice: {listed(repeated)}"
+        yield Issue("column-ambiguous", file, message, "Features are ordered by name: give each its own")
+    if not names:
+        yield Issue("column-missing", file, "no column of features", "Give one numeric column per feature")
+
+
+def _from_lists(sheet: Sheet, ids: IdColumn, id_position: int, expected: ExpectedItems) -> VectorFile:
+    """Take the one column of number lists of a Parquet file."""
+    if len(sheet.vectors) > 1:
+        found = listed([f"'{sheet.heads[at]}'" for at in sheet.vectors])
+        message = f"{len(sheet.vectors)} columns hold lists of numbers: {found}"
+        raise SourceError(Issue("column-ambiguous", sheet.name, message, "Keep the one of the embeddings"))
+    [(position, read)] = sheet.vectors.items()
+    numbers, lengths = read()
+    width = int(np.bincount(lengths).argmax()) if len(lengths) else 0
+    issues = (*sheet.issues, *_uneven(ids, lengths, width))
+    matrix = np.empty((len(lengths), 0)) if issues else numbers.reshape(len(lengths), width)
+    return VectorFile(
+        ids=ids,
+        numbers=_stored(matrix),
+        feature_names=None,
+        notes=tuple(ignored_notes(sheet, [id_position, position], expected)),
+        issues=issues,
+    )
+
+
+def _stored(matrix: NDArray[np.float64]) -> Numbers:
+    return Numbers(matrix, lambda row, feature: str(matrix[row, feature]))
+
+
+def _uneven(ids: IdColumn, lengths: NDArray[np.int64], width: int) -> Iterator[Issue]:
+    bad = np.flatnonzero(lengths != width).tolist()
+    if bad:
+        found = listed([f"{ids.quoted(row)} has {lengths[row]:,}" for row in bad], IDS_LISTED)
+        line = ids.lines[bad[0]]
+        message = f"not the {width:,} features that most have in {len(bad):,} of {len(lengths):,} rows: {found}"
+        yield Issue("row-shape", f"{ids.file}:{line}", message, "All embeddings must have one length", line)
+
+
+def is_numpy_archive(path: Path) -> bool:
+    """Say whether a file is a zip of nothing but NumPy arrays."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    return bool(names) and all(name.endswith(".npy") for name in names)
+
+
+def _from_archive(path: Path, expected: ExpectedItems) -> VectorFile:
+    """Take the ids and the matrix of a NumPy archive."""
+    arrays = _arrays(path)
+    accepted = {plain(name) for name in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
+    texts = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
+    ids = [name for name in texts if plain(name) in accepted] or texts
+    tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"]
+    found = listed([f"{name} {array.dtype}{list(array.shape)}" for name, array in arrays.items()])
+    if len(ids) != 1 or len(tables) != 1:
+        message = f"one array of ids (text [n]) and one of embeddings (float [n, d]) are needed; the file has {found}"
+        raise SourceError(Issue("column-missing", path.name, message, "Save them as item_id and embeddings"))
+    texts_of_ids, matrix = arrays[ids[0]].astype(np.str_), arrays[tables[0]].astype(np.float64)
+    if len(texts_of_ids) != len(matrix):
+        message = f"{len(texts_of_ids):,} ids, but {len(matrix):,} embeddings"
+        raise SourceError(Issue("row-shape", path.name, message, "Give one id per embedding"))
+    others = [name for name in arrays if name not in {ids[0], tables[0]}]
+    return VectorFile(
+        ids=IdColumn(path.name, range(1, len(matrix) + 1), texts_of_ids.tolist()),
+        numbers=_stored(matrix),
+        feature_names=None,
+        notes=(Issue("note", path.name, f"other arrays were ignored: {listed(others)}"),) if others else (),
+    )
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    if size > MAX_BYTES:
+        message = f"{size:,} bytes once unpacked, more than {MAX_BYTES:,}"
+        raise SourceError(Issue("container", path.name, message, "Is it the right file?"))
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        message = f"the NumPy archive cannot be read without unpickling ({error})"
+        raise SourceError(Issue("container", path.name, message, "Save plain arrays of texts and floats")) from error
