@@ -80,6 +80,14 @@ def test_rejected_words_shift_the_stream():
     assert expected == resample_indices(KEY, 0, n, rows=1)[0].tolist()
 
 
+def test_a_power_of_two_rejects_nothing():
+    """Every word counts where 2^32 is a multiple of n, also one whose low product is 0, as one here."""
+    n = 1 << 17
+    words = list(islice(words_by_hand(KEY, 0), n))
+    assert 1 == sum(word * n % (1 << 32) == 0 for word in words)
+    assert [word * n >> 32 for word in words] == resample_indices(KEY, 0, n, rows=1)[0].tolist()
+
+
 def test_fewer_rows_are_the_first_rows():
     """A resample does not depend on how many are asked for."""
     assert np.array_equal(resample_indices(KEY, 2, 33)[:7], resample_indices(KEY, 2, 33, rows=7))

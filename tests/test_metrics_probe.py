@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cxrspec.metrics import ProbeSettings, fit_probe, stratified_folds, undefined_probe_reason
 
@@ -31,6 +31,20 @@ def reference(C: float, **settings: object) -> Pipeline:
     """Scikit-learn's own standardised logistic regression, run to its optimum."""
     model = LogisticRegression(C=C, solver="newton-cg", tol=1e-11, max_iter=500, **settings)
     return make_pipeline(StandardScaler(), model)
+
+
+@pytest.fixture
+def seen_by_sklearn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[int, ...], int]]:
+    """Shape of the features and number of BLAS threads of every fit that scikit-learn is asked for."""
+    seen, fit = [], LogisticRegression.fit
+
+    def spy(model, x, y):
+        threads = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        seen.append((x.shape, threads))
+        return fit(model, x, y)
+
+    monkeypatch.setattr(LogisticRegression, "fit", spy)
+    return seen
 
 
 @pytest.mark.parametrize("d", WIDTHS)
@@ -84,12 +98,14 @@ def test_equal_losses_choose_the_smallest_c():
     assert 1e-3 == fit.C
 
 
-def test_a_constant_column_has_no_weight():
-    """0.1 has no exact mean: its rounding must not be divided by itself into a second intercept."""
+def test_a_constant_column_says_nothing():
+    """The computed deviation of a column of 0.1 is 1e-17, not 0: divided by it, another test value would be 1e16."""
     train_x, train_y, test_x, folds = data(6)
-    train_x[:, 2] = test_x[:, 2] = 0.1
+    train_x[:, 2], test_x[:, 2] = 0.1, 0.2
     fit, _ = fit_probe(train_x, train_y, test_x, SETTINGS, folds)
     assert 0 == pytest.approx(fit.coefficients[2], abs=1e-12)
+    expected = reference(fit.C).fit(train_x, train_y)
+    assert expected.decision_function(test_x) == pytest.approx(fit.scores, abs=1e-6)
 
 
 def test_features_can_be_left_as_they_are():
@@ -114,15 +130,22 @@ def test_stopping_at_max_iter_is_reported_not_warned():
     assert 9 == fit.n_cv_not_converged
 
 
-def test_threads_do_not_change_a_bit():
+def test_threads_do_not_change_a_bit(seen_by_sklearn):
     """BLAS is held to one thread, whatever the caller allows."""
     train_x, train_y, test_x, folds = data(150)
     fits = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
             fits.append(fit_probe(train_x, train_y, test_x, SETTINGS, folds)[0])
+    assert {1} == {threads for _, threads in seen_by_sklearn}
     assert np.array_equal(fits[0].scores, fits[1].scores)
     assert fits[0].cv_log_loss == fits[1].cv_log_loss
+
+
+def test_no_problem_is_wider_than_its_rows(seen_by_sklearn):
+    """With 150 features of 90 rows the folds are solved in 60 dimensions and the refit in 90."""
+    fit_probe(*data(150)[:3], SETTINGS, data(150)[3])
+    assert {(60, 60), (90, 90)} == {shape for shape, _ in seen_by_sklearn}
 
 
 @pytest.mark.parametrize(

@@ -432,6 +432,13 @@ def test_trap_f4_cache_works_offline_without_a_head_request(hub: Server, store: 
     assert hub.asked == []
 
 
+@pytest.mark.parametrize("pinned", [True, False])
+def test_hub_is_not_asked_offline(hub: Server, store: Store, pinned: bool) -> None:
+    """Offline, a file that was never fetched is refused without a request."""
+    code, _ = refused(hub_source(sha(DATA) if pinned else None), Store(store.cache, offline=True))
+    assert (code, hub.asked) == ("source-unreachable", [])
+
+
 def test_large_file_is_checked_against_its_sha256_etag(hub: Server, store: Store) -> None:
     """The etag of a large file is its sha256; other bytes behind it are refused."""
     hub.answers[HUB_FILE].headers |= {"X-Linked-Etag": f'"{sha(DATA)}"', "X-Linked-Size": str(len(DATA))}

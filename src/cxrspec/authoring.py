@@ -6,8 +6,9 @@ import re
 
 from cxrspec.errors import DefinitionError, Issue
 from cxrspec.fields import Reference
+from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
-from cxrspec.registry import Registry, write_whole
+from cxrspec.registry import Registry
 
 
 def start_version(reference: Reference, version: str, registry: Registry, *, change: str | None = None) -> Reference:

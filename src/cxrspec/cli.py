@@ -199,9 +199,9 @@ def fetch(
 
     Example: cxrspec fetch nih-cxr14-findings@official-v3 --to /media/usb/mirror
     """
+    from cxrspec.files import write_whole
     from cxrspec.items import SourceFiles
     from cxrspec.loader import load_definition
-    from cxrspec.registry import write_whole
     from cxrspec.report import terminal
     from cxrspec.sources import fill_mirror
 

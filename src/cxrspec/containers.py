@@ -15,6 +15,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO
 
 from cxrspec.errors import Issue, SourceError, listed
@@ -76,6 +77,15 @@ def open_bytes(data: bytes, name: str, limit: int = MAX_BYTES) -> bytes:
         raise _too_large(name, limit)
     _refuse_other_kinds(data, name)
     return data
+
+
+def read_file(path: Path, name: str, limit: int = MAX_BYTES) -> bytes:
+    """Read a file whole; raise SourceError if it cannot be read or exceeds `limit` bytes."""
+    try:
+        with path.open("rb") as stream:
+            return read_bounded(stream, name, limit)
+    except OSError as error:
+        raise SourceError(Issue("source-file-missing", name, f"cannot be read: {error.strerror}")) from error
 
 
 def read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str, limit: int) -> bytes:

@@ -12,8 +12,9 @@ from cxrspec.definition import Definition
 from cxrspec.digest import combined_id, json_text
 from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
 from cxrspec.fields import Reference
+from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
-from cxrspec.registry import LOCK_FORMAT, Lock, Registry, write_whole
+from cxrspec.registry import LOCK_FORMAT, Lock, Registry
 from cxrspec.sources import Store
 
 IDENTITY: Final = ("benchmark", "definition_version", "supersedes")

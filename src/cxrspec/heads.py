@@ -156,7 +156,7 @@ def _missing_issues(sheet: Sheet, missing: Sequence[ColumnNames], taken: set[int
         "finding-missing",
         sheet.name,
         f"no column for {absent}; the file has {listed(sheet.heads.values())}",
-        f"{untrained}Every finding needs its column: name it so, or say in submission.yaml which column it is",
+        f"{untrained}Every finding needs its column: name it so, or map it under heads in submission.yaml",
     )
 
 
@@ -169,7 +169,7 @@ def _near(wanted: str, heads: Sequence[str]) -> str:
 
 def _double_issues(sheet: Sheet, fitting: Mapping[ColumnNames, Sequence[int]]) -> Iterator[Issue]:
     """Refuse two columns for one finding, and one column that fits two unless the submission says so itself."""
-    hint = "Say in submission.yaml which column it is, or keep one"
+    hint = "Keep one, or map it under heads in submission.yaml"
     for column, positions in fitting.items():
         if len(positions) > 1:
             message = f"{len(positions)} columns fit {column.name}: {_quoted(sheet, positions)}"

@@ -97,9 +97,9 @@ class Canonicalizer:
         return tail is None or tail.fullmatch(_clean(raw).removeprefix(self.rule.prefix)) is not None
 
     def views(self, raws: Sequence[str]) -> list[str]:
-        """Return, for `study_path`, the view file of each raw id: empty where the id names the study itself."""
+        """Return, for `study_path`, the view of each raw id: empty where the id names the study itself."""
         matches = (_STUDY_TAIL.fullmatch(_clean(raw).removeprefix(self.rule.prefix)) for raw in raws)
-        return [(match[2] or "") if match else "" for match in matches]
+        return [_drop_extension(match[2] or "") if match else "" for match in matches]
 
 
 def nearest_ids(words: Sequence[str], ids: Iterable[str]) -> list[str]:
@@ -137,7 +137,7 @@ def _steps(rule: IdRule) -> list[_Step]:
     }[rule.form]
     if rule.strip_suffix:
         suffix = rule.strip_suffix
-        steps.append(_Step(lambda text: text.removesuffix(suffix)))
+        steps.append(_Step(lambda text: text.removesuffix(suffix).rstrip()))
     return steps
 
 
@@ -160,12 +160,12 @@ def _clean(raw: str) -> str:
 
 
 def _basename(text: str) -> str:
-    return text.rpartition("/")[2]
+    return text.rpartition("/")[2].lstrip()
 
 
 def _drop_extension(text: str) -> str:
     stem, _, extension = text.rpartition(".")
-    return stem if stem and extension.lower() in IMAGE_EXTENSIONS else text
+    return stem.rstrip() if stem and extension.lower() in IMAGE_EXTENSIONS else text
 
 
 def _repad(text: str) -> str:
@@ -177,7 +177,7 @@ def _repad(text: str) -> str:
 
 def _tail(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.fullmatch(text)
-    return match[1] if match else text
+    return match[1].rstrip() if match else text
 
 
 def _refuse_misfits(rule: IdRule, ids: Sequence[str]) -> None:

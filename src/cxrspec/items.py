@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cxrspec.definition import Definition, ItemIdField, ItemList
-from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
+from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, SourceError, listed
 from cxrspec.fields import Column
 from cxrspec.ids import Canonicalizer, IdRule
 from cxrspec.sources import OpenedFile, Store, open_file
@@ -50,10 +50,16 @@ class SourceFiles:
         return self.file(reference)
 
     def open_all(self) -> None:
-        """Open every file of every source, also those that no column is read from."""
+        """Open every file of every source, also those that no column is read from; raises SourceError with all."""
+        issues: list[Issue] = []
         for name, source in self.definition.sources.items():
             for file_name in source.files:
-                self.file(f"{name}/{file_name}")
+                try:
+                    self.file(f"{name}/{file_name}")
+                except SourceError as error:
+                    issues += error.issues
+        if issues:
+            raise SourceError(issues)
 
     def table(self, reference: str, columns: Iterable[str]) -> Table:
         """Read columns of a source file; the caller names all that it will ever need from that file."""

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from cxrspec.errors import Issue, RegistryError
 from cxrspec.fields import Reference
-from cxrspec.registry import Lock, Registry, write_whole
+from cxrspec.files import write_whole
+from cxrspec.registry import Lock, Registry
 
 BEGIN: Final = "  # -- begin: written by cxrspec from the locks, one freeze and one score per definition"
 END: Final = "  # -- end: written by cxrspec"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cxrspec.alignment import ExpectedItems, IdColumn, align
+from cxrspec.containers import read_file
 from cxrspec.errors import Issue, SourceError, SubmissionError
 from cxrspec.heads import OWN_ID_COLUMN, ColumnNames, match_heads
 from cxrspec.sheets import open_sheet
@@ -52,6 +53,7 @@ class Embeddings:
     feature_names: tuple[str, ...] | None
     """In code-point order, as the features are; None where the file has no names."""
     notes: list[Issue]
+    n_rows: int
     n_left_aside: int
 
 
@@ -65,14 +67,20 @@ def _as_submission_error() -> Iterator[None]:
 
 @_as_submission_error()
 def read_scores(
-    path: Path, columns: Sequence[ColumnNames], expected: ExpectedItems, *, aggregate: Aggregate | None = None
+    source: Path | bytes,
+    columns: Sequence[ColumnNames],
+    expected: ExpectedItems,
+    *,
+    name: str = "",
+    aggregate: Aggregate | None = None,
 ) -> Scores:
     """Read one score per item and column from delimited text or Parquet, packed or not.
 
     Args:
-        path: The predictions file.
+        source: The predictions file.
         columns: What must be there; the values have this order.
         expected: The items, and what else may stand in the file.
+        name: How messages call the file: the name of the path, if empty.
         aggregate: How the views of a study become its score, where the ids are study paths. Without it two rows of one
             study are a duplicate.
 
@@ -81,32 +89,28 @@ def read_scores(
     """
     from cxrspec.values import not_finite, per_item, read_numbers, score_notes
 
-    _refuse_array(path, expected)
-    wanted = [
-        *expected.id_columns,
-        OWN_ID_COLUMN,
-        *(name for column in columns for name in (column.name, *column.fits)),
-    ]
-    sheet = open_sheet(path, name=path.name, wanted=wanted)
+    name, data = _load(source, name, expected)
+    spellings = [column.head or name for column in columns for name in (column.name, *column.fits)]
+    sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN, *spellings])
     heads = match_heads(sheet, columns, expected)
     if heads.ids is None:
         raise SubmissionError([*sheet.issues, *heads.issues])
     rows = align(IdColumn(sheet.name, sheet.lines, *sheet.cells([heads.ids])), expected, by_view=aggregate is not None)
-    numbers = read_numbers(sheet, list(heads.found.values()), rows.at)
-    merged = per_item(numbers.matrix, rows, len(expected.item_ids), aggregate)
-    names = [sheet.heads[at] for at in heads.found.values()]
+    positions = list(heads.found.values())
+    names = [sheet.heads[at] for at in positions]
+    numbers = read_numbers(sheet, positions, rows.at)
+    merged = per_item(numbers, rows, len(expected.item_ids), aggregate)
     issues = [*sheet.issues, *heads.issues, *rows.issues, *merged.issues]
-    for at, name in enumerate(names):
-        issues += not_finite(rows, numbers, [at], f"column '{name}'")
+    for at, head in enumerate(names):
+        issues += not_finite(rows, numbers, [at], f"column '{head}'")
     if issues:
         raise SubmissionError(issues)
-    commas = [Issue("note", sheet.name, "decimal commas read as decimal points")] if numbers.decimal_commas else []
-    notes = [*heads.notes, *rows.notes, *commas, *merged.notes, *score_notes(sheet.name, names, merged.values)]
+    notes = [*heads.notes, *rows.notes, *merged.notes, *score_notes(name, names, merged.values)]
     return Scores(merged.values, notes, len(sheet.lines), rows.n_left_aside, merged.n_aggregated)
 
 
 @_as_submission_error()
-def read_embeddings(path: Path, expected: ExpectedItems) -> Embeddings:
+def read_embeddings(source: Path | bytes, expected: ExpectedItems, *, name: str = "") -> Embeddings:
     """Read one embedding per item: Parquet with a list column, a NumPy archive, or a table with a column per feature.
 
     Raises:
@@ -115,28 +119,32 @@ def read_embeddings(path: Path, expected: ExpectedItems) -> Embeddings:
     from cxrspec.values import not_finite, per_item
     from cxrspec.vectors import open_vectors
 
-    _refuse_array(path, expected)
-    file = open_vectors(path, expected)
+    name, data = _load(source, name, expected)
+    file = open_vectors(data, name, expected)
     rows = align(file.ids, expected)
     numbers = file.numbers.of(rows.at)
-    merged = per_item(numbers.matrix, rows, len(expected.item_ids))
+    merged = per_item(numbers, rows, len(expected.item_ids))
     issues = [*file.issues, *rows.issues, *merged.issues]
-    issues += not_finite(rows, numbers, range(numbers.matrix.shape[1]), "embedding")
+    issues += not_finite(rows, numbers, range(merged.values.shape[1]), "embedding")
+    if not merged.values.shape[1] and not file.issues:
+        issues.append(
+            Issue("column-missing", file.ids.file, "no features", "Give a column per feature, or one of lists")
+        )
     if issues:
         raise SubmissionError(issues)
-    return Embeddings(merged.values, file.feature_names, [*file.notes, *rows.notes, *merged.notes], rows.n_left_aside)
+    notes = [*file.notes, *rows.notes, *merged.notes]
+    return Embeddings(merged.values, file.feature_names, notes, len(file.ids.cells), rows.n_left_aside)
 
 
-def _refuse_array(path: Path, expected: ExpectedItems) -> None:
-    """Refuse an array without ids: that its rows stand in the order of the items is nothing but hope."""
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(_NPY_HEADER)
-    except OSError:
-        return  # whoever opens the table says why
-    if start.startswith(b"\x93NUMPY"):
-        shape = re.search(rb"'shape': \((\d+)", start)
-        n_rows = f"{int(shape[1]):,}" if shape else "unknown"
+def _load(source: Path | bytes, name: str, expected: ExpectedItems) -> tuple[str, bytes]:
+    """Return name and bytes of the file. An array without ids is refused: that its order is ours is only a hope."""
+    if isinstance(source, Path):
+        name = name or source.name
+        source = read_file(source, name)
+    if source.startswith(b"\x93NUMPY"):
+        shape = re.search(rb"'shape': \((\d+)", source[:_NPY_HEADER])
+        n_rows = f"{int(shape[1]):,}" if shape else "an unknown number of"
         n_items = f"{len(expected.item_ids):,}"
         message = f"the array has {n_rows} rows, {expected.reference} has {n_items} items, and no row has an id"
-        raise SubmissionError(Issue("source-not-data", path.name, message, "Give ids: a table with an id column"))
+        raise SourceError(Issue("source-not-data", name, message, "Give ids: a table with an id column"))
+    return name, source

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any, Final
 from cxrspec.digest import Table, sha256_hex, short_id
 from cxrspec.errors import Issue, RegistryError, listed
 from cxrspec.fields import Reference
+from cxrspec.files import UNFINISHED, write_whole
 from cxrspec.provenance import DvcFiles, Git
 
 LOCK_FORMAT: Final = 1
@@ -259,6 +259,8 @@ class Registry:
         try:
             # the operating system frees the lock when its holder dies, so a stale one cannot exist
             with lock:
+                for left_over in (self.root / "registry").rglob(UNFINISHED):  # of a writer that was killed
+                    left_over.unlink(missing_ok=True)
                 write_whole(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
                 yield
         except Timeout:
@@ -266,31 +268,3 @@ class Registry:
             message = f"another process holds the registry: {holder}"
             hint = "Wait for it to end, or stop it; nothing was written"
             raise RegistryError(Issue("registry-busy", self.name(folder), message, hint)) from None
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: temporary file beside it, fsync, rename; equal bytes are left alone."""
-    if path.is_file() and path.read_bytes() == data:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

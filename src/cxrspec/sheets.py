@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from cxrspec.containers import MAX_BYTES, open_bytes, read_bounded
+from cxrspec.containers import MAX_BYTES, open_bytes, read_bounded, read_file
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -103,19 +103,22 @@ def to_text(data: bytes, name: str) -> str:
 
 
 def _whole_unless_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Path | bytes | BinaryIO:
-    """Read the source whole, unless it is an open or named Parquet file, whose columns are read on demand."""
+    """Read the source whole, unless it is a Parquet file, whose columns are read when they are asked for."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, Path):
-        try:
-            with source.open("rb") as stream:
-                data = _whole_unless_parquet(stream, name, limit)
-        except OSError as error:
-            raise SourceError(Issue("source-file-missing", name, f"cannot be read: {error.strerror}")) from error
-        return data if isinstance(data, bytes) else source
+        return source if _is_parquet(source) else read_file(source, name, limit)
     start = source.read(len(PARQUET_MAGIC))
     source.seek(0)
     return source if start == PARQUET_MAGIC else read_bounded(source, name, limit)
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+    except OSError:
+        return False  # whoever reads it says why
 
 
 def _not_text(data: bytes, name: str, offset: int) -> SourceError:

@@ -14,7 +14,7 @@ from cxrspec.containers import MAX_BYTES, open_bytes
 from cxrspec.errors import Issue, SourceError, listed
 from cxrspec.sheets import Sheet, open_sheet, to_text
 
-__all__ = ["MAX_BYTES", "Table", "open_bytes", "read_table", "to_text"]
+__all__ = ["MAX_BYTES", "Table", "open_bytes", "read_lines", "read_table", "to_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,16 @@ def read_table(
     return Table(name, dict(zip(found, cells, strict=True)), sheet.lines)
 
 
+def read_lines(data: bytes, *, name: str, limit: int = MAX_BYTES) -> list[str]:
+    """Read a list of one entry a line, packed or not; blank lines count for nothing.
+
+    Raises:
+        SourceError: the container or the encoding is refused.
+    """
+    text = to_text(open_bytes(data, name, limit), name)
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def _positions(heads: Mapping[int, str], wanted: str) -> list[int]:
     exact = [position for position, head in heads.items() if head == wanted]
     plain = wanted.strip().casefold()
@@ -86,13 +96,3 @@ def _unnamed_issues(sheet: Sheet) -> Iterator[Issue]:
             "Name the column, or remove it",
             sheet.lines[row],
         )
-
-
-def read_lines(data: bytes, *, name: str, limit: int = MAX_BYTES) -> list[str]:
-    """Read a list of one entry a line, packed or not; blank lines count for nothing.
-
-    Raises:
-        SourceError: the container or the encoding is refused.
-    """
-    text = to_text(open_bytes(data, name, limit), name)
-    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -19,7 +19,7 @@ from cxrspec.sheets import Sheet
 
 Aggregate = Literal["max", "mean"]
 
-_DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]+")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
 _FINITE_HINT = "Every item needs a finite number; nothing is filled in"
 _COMMA_HINT = "Write decimal points; commas are read only where ';' separates the columns and every value has one"
 _VALUE_OF_BLANK_HEAD = 0.5
@@ -53,22 +53,22 @@ class PerItem:
 def read_numbers(sheet: Sheet, positions: Sequence[int], rows: Sequence[int]) -> Numbers:
     """Read some rows of some columns of a sheet as numbers.
 
-    Commas are decimal only where `;` separates the columns and every single value is digits, comma, digits.
+    Commas are decimal where `;` separates the columns and most values have one; then every value must have one.
     """
     stored = sheet.numbers(positions)
     if stored is not None:
         matrix = stored[rows]
         return Numbers(matrix, lambda row, column: str(matrix[row, column]))
-    cells = [[column[row] for row in rows] for column in sheet.cells(positions)]
-    commas = sheet.delimiter == ";" and all(_DECIMAL_COMMA.fullmatch(cell) for column in cells for cell in column)
+    cells = [_picked(column, rows) for column in sheet.cells(positions)]
+    commas = sheet.delimiter == ";" and _mostly_commas(cells)
     matrix = np.empty((len(rows), len(positions)))
     for at, column in enumerate(cells):
-        matrix[:, at] = _to_floats([cell.replace(",", ".") for cell in column] if commas else column)
-    return Numbers(matrix, lambda row, column: cells[column][row], commas and matrix.size > 0)
+        matrix[:, at] = _to_floats(list(map(_pointed, column)) if commas else column)
+    return Numbers(matrix, lambda row, column: cells[column][row], commas)
 
 
 def not_finite(rows: Rows, numbers: Numbers, columns: Sequence[int], head: str) -> Iterator[Issue]:
-    """Yield one issue for the rows whose numbers are not all finite in the given columns; messages call these `head`."""
+    """Yield one issue for the rows that are not finite in all the given columns, which messages call `head`."""
     finite = np.isfinite(numbers.matrix[:, columns])
     bad = np.flatnonzero(~finite.all(axis=1)).tolist()
     if not bad:
@@ -79,17 +79,18 @@ def not_finite(rows: Rows, numbers: Numbers, columns: Sequence[int], head: str) 
         "prediction-value",
         f"{rows.ids.file}:{rows.line(bad[0])} {head}",
         f"no finite number in {len(bad):,} of {len(finite):,} rows: {listed(found, IDS_LISTED)}",
-        _COMMA_HINT if any(map(_DECIMAL_COMMA.fullmatch, cells)) else _FINITE_HINT,
+        _COMMA_HINT if numbers.decimal_commas or any(map(_DECIMAL_COMMA.fullmatch, cells)) else _FINITE_HINT,
         rows.line(bad[0]),
     )
 
 
-def per_item(matrix: NDArray[np.float64], rows: Rows, n_items: int, aggregate: Aggregate | None = None) -> PerItem:
+def per_item(numbers: Numbers, rows: Rows, n_items: int, aggregate: Aggregate | None = None) -> PerItem:
     """Bring the values of rows [n_rows, n_columns] to items; an item without a row stays NaN.
 
     A row that repeats an id with the same values is dropped with a note, one with other values is an issue.
     Views of one study are aggregated in the order of their names, so that the order of rows never shows.
     """
+    matrix = numbers.matrix
     names, codes = np.unique(np.array(rows.views, dtype=np.str_), return_inverse=True)
     keys = np.array(rows.items, dtype=np.int64) * len(names) + codes
     _, order, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -100,7 +101,7 @@ def per_item(matrix: NDArray[np.float64], rows: Rows, n_items: int, aggregate: A
     return PerItem(
         values=_aggregated(matrix[order], keys[order] // max(len(names), 1), n_items, aggregate),
         n_aggregated=n_images,
-        notes=tuple(_notes(rows, int(same.sum()), n_images, aggregate)),
+        notes=(*_comma_notes(rows, numbers), *_notes(rows, int(same.sum()), n_images, aggregate)),
         issues=tuple(_conflicts(rows, [(int(first[row]), int(row)) for row in repeats[~same]])),
     )
 
@@ -113,12 +114,26 @@ def score_notes(file: str, heads: Sequence[str], values: NDArray[np.float64]) ->
         span = f"{lowest[outside].min():g} to {highest[outside].max():g}"
         names = listed([f"'{heads[at]}'" for at in outside])
         yield Issue("note", file, f"values outside [0, 1] ({span}), taken as they are, in {names}")
-    for at in np.flatnonzero(lowest == highest).tolist():
+    for at in np.flatnonzero((lowest == highest) & (len(values) > 1)).tolist():
         blank = (
             "; torchxrayvision gives 0.5 for a head that was not trained" if lowest[at] == _VALUE_OF_BLANK_HEAD else ""
         )
         message = f"the same value {lowest[at]:g} for all items: AUROC is 0.5 by construction{blank}"
         yield Issue("note", f"{file} column '{heads[at]}'", message)
+
+
+def _picked(column: list[str], rows: Sequence[int]) -> list[str]:
+    """Return the cells of some rows, in file order; all of them are not copied."""
+    return column if len(rows) == len(column) else [column[row] for row in rows]
+
+
+def _mostly_commas(columns: Sequence[Sequence[str]]) -> bool:
+    n_commas = sum(_DECIMAL_COMMA.fullmatch(cell) is not None for column in columns for cell in column)
+    return 2 * n_commas > sum(map(len, columns))
+
+
+def _pointed(cell: str) -> str:
+    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else ""
 
 
 def _to_floats(cells: Sequence[str]) -> NDArray[np.float64]:
@@ -159,6 +174,11 @@ def _aggregated(
     return values
 
 
+def _comma_notes(rows: Rows, numbers: Numbers) -> Iterator[Issue]:
+    if numbers.decimal_commas:
+        yield Issue("note", rows.ids.file, "decimal commas read as decimal points")
+
+
 def _notes(rows: Rows, n_dropped: int, n_images: int, aggregate: Aggregate | None) -> Iterator[Issue]:
     if n_dropped:
         yield Issue("note", rows.ids.file, f"repeated rows with the same values dropped: {n_dropped:,}")
@@ -172,5 +192,6 @@ def _conflicts(rows: Rows, differing: Sequence[tuple[int, int]]) -> Iterator[Iss
         return
     found = [f"'{rows.ids.cells[rows.at[b]]}' in lines {rows.line(a)} and {rows.line(b)}" for a, b in differing]
     line = rows.line(differing[0][1])
-    message = f"an id repeated with other values in {len(differing):,} rows: {listed(found, IDS_LISTED)}"
+    n_rows = f"{len(differing):,} of {len(rows.at):,} rows"
+    message = f"an id repeated with other values in {n_rows}: {listed(found, IDS_LISTED)}"
     yield Issue("prediction-duplicate", f"{rows.ids.file}:{line}", message, "Keep one row per item", line)

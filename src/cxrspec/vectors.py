@@ -5,19 +5,19 @@ Every form ends as ids and one matrix. Which items the rows belong to is for `al
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cxrspec.alignment import ExpectedItems, IdColumn
-from cxrspec.containers import MAX_BYTES
+from cxrspec.containers import MAX_BYTES, is_zip
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
 from cxrspec.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label, plain
 from cxrspec.sheets import Sheet, open_sheet
@@ -36,19 +36,19 @@ class VectorFile:
     issues: tuple[Issue, ...] = ()
 
 
-def open_vectors(path: Path, expected: ExpectedItems) -> VectorFile:
+def open_vectors(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
     """Open an embedding file; its first bytes say of which form it is.
 
     Raises:
         SourceError: There is no id column, or the file holds no embeddings.
     """
-    if is_numpy_archive(path):
-        return _from_archive(path, expected)
-    sheet = open_sheet(path, name=path.name, wanted=[*expected.id_columns, OWN_ID_COLUMN])
+    if _is_numpy_archive(data):
+        return _from_archive(data, name, expected)
+    sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN])
     ids = id_positions(sheet, expected)
     if len(ids) != 1:
         raise SourceError([*sheet.issues, *id_issues(sheet, ids, expected)])
-    column = IdColumn(sheet.name, sheet.lines, sheet.cells(ids)[0])
+    column = IdColumn(sheet.name, sheet.lines, *sheet.cells(ids))
     return (_from_lists if sheet.vectors else _from_columns)(sheet, column, ids[0], expected)
 
 
@@ -71,8 +71,6 @@ def _feature_issues(file: str, names: Sequence[str]) -> Iterator[Issue]:
     if repeated:
         message = f"features whose name stands twice: {listed(repeated)}"
         yield Issue("column-ambiguous", file, message, "Features are ordered by name: give each its own")
-    if not names:
-        yield Issue("column-missing", file, "no column of features", "Give one numeric column per feature")
 
 
 def _from_lists(sheet: Sheet, ids: IdColumn, id_position: int, expected: ExpectedItems) -> VectorFile:
@@ -108,48 +106,55 @@ def _uneven(ids: IdColumn, lengths: NDArray[np.int64], width: int) -> Iterator[I
         yield Issue("row-shape", f"{ids.file}:{line}", message, "All embeddings must have one length", line)
 
 
-def is_numpy_archive(path: Path) -> bool:
-    """Say whether a file is a zip of nothing but NumPy arrays."""
-    if not zipfile.is_zipfile(path):
+def _is_numpy_archive(data: bytes) -> bool:
+    """Say whether a file is a zip of NumPy arrays and nothing else."""
+    if not is_zip(data):
         return False
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile:
+        return False
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
-def _from_archive(path: Path, expected: ExpectedItems) -> VectorFile:
+def _from_archive(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
     """Take the ids and the matrix of a NumPy archive."""
-    arrays = _arrays(path)
-    accepted = {plain(name) for name in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
-    texts = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
-    ids = [name for name in texts if plain(name) in accepted] or texts
-    tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"]
-    found = listed([f"{name} {array.dtype}{list(array.shape)}" for name, array in arrays.items()])
+    arrays = _arrays(data, name)
+    accepted = {plain(key) for key in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
+    texts = [key for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
+    ids = [key for key in texts if plain(key) in accepted] or texts
+    tables = [key for key, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"]
     if len(ids) != 1 or len(tables) != 1:
+        found = listed([f"{key} {array.dtype}{list(array.shape)}" for key, array in arrays.items()])
         message = f"one array of ids (text [n]) and one of embeddings (float [n, d]) are needed; the file has {found}"
-        raise SourceError(Issue("column-missing", path.name, message, "Save them as item_id and embeddings"))
-    texts_of_ids, matrix = arrays[ids[0]].astype(np.str_), arrays[tables[0]].astype(np.float64)
-    if len(texts_of_ids) != len(matrix):
-        message = f"{len(texts_of_ids):,} ids, but {len(matrix):,} embeddings"
-        raise SourceError(Issue("row-shape", path.name, message, "Give one id per embedding"))
-    others = [name for name in arrays if name not in {ids[0], tables[0]}]
+        raise SourceError(Issue("column-missing", name, message, "Save them as item_id and embeddings"))
+    cells, matrix = _texts(arrays[ids[0]]), arrays[tables[0]].astype(np.float64)
+    if len(cells) != len(matrix):
+        message = f"{len(cells):,} ids, but {len(matrix):,} embeddings"
+        raise SourceError(Issue("row-shape", name, message, "Give one id per embedding"))
+    others = [key for key in arrays if key not in {ids[0], tables[0]}]
     return VectorFile(
-        ids=IdColumn(path.name, range(1, len(matrix) + 1), texts_of_ids.tolist()),
+        ids=IdColumn(name, range(1, len(matrix) + 1), cells),
         numbers=_stored(matrix),
         feature_names=None,
-        notes=(Issue("note", path.name, f"other arrays were ignored: {listed(others)}"),) if others else (),
+        notes=(Issue("note", name, f"other arrays ignored: {listed(others)}"),) if others else (),
     )
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    with zipfile.ZipFile(path) as archive:
+def _texts(array: NDArray[Any]) -> list[str]:
+    return [cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell) for cell in array.tolist()]
+
+
+def _arrays(data: bytes, name: str) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
     if size > MAX_BYTES:
         message = f"{size:,} bytes once unpacked, more than {MAX_BYTES:,}"
-        raise SourceError(Issue("container", path.name, message, "Is it the right file?"))
+        raise SourceError(Issue("container", name, message, "Is it the right file?"))
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
         message = f"the NumPy archive cannot be read without unpickling ({error})"
-        raise SourceError(Issue("container", path.name, message, "Save plain arrays of texts and floats")) from error
+        raise SourceError(Issue("container", name, message, "Save plain arrays of texts and floats")) from error

@@ -110,7 +110,7 @@ def is_coarse(labels: Labels, scores: Floats) -> bool:
 
 
 def check_binary(labels: Labels, scores: Floats, ndim: int) -> None:
-    """Refuse labels other than 0 and 1, scores that are not finite, and shapes that differ or have other than `ndim` axes.
+    """Refuse labels other than 0 and 1, scores that are not finite, and shapes that differ or are not `ndim`-D.
 
     Raises:
         ValueError: any of these; the caller has let unread values through.

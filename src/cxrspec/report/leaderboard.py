@@ -7,7 +7,8 @@ from typing import Any
 
 from cxrspec.digest import json_text
 from cxrspec.fields import Reference
-from cxrspec.registry import Registry, write_whole
+from cxrspec.files import write_whole
+from cxrspec.registry import Registry
 from cxrspec.reported import load_reported
 from cxrspec.score import read_report
 

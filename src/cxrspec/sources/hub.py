@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cxrspec.digest import json_text, sha256_hex
 from cxrspec.errors import SourceError
+from cxrspec.files import writing_whole
 from cxrspec.sources.fetch import (
     fetch_pinned,
     refuse_file_stand_in,
@@ -27,7 +28,7 @@ from cxrspec.sources.fetch import (
     unreachable,
 )
 from cxrspec.sources.index import read_index
-from cxrspec.sources.store import OpenedFile, Store, hash_file, refusal, write_whole
+from cxrspec.sources.store import OpenedFile, Store, hash_file, refusal
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
@@ -94,7 +95,7 @@ def _fetch_by_commit(wanted: _Wanted) -> tuple[Path, str, str]:
             path = store.keep(fetched, sha256)
         note = {"revision": wanted.revision, "path": wanted.path, "sha256": sha256, "etag": etag}
         _note(wanted).parent.mkdir(parents=True, exist_ok=True)
-        with write_whole(_note(wanted)) as out:
+        with writing_whole(_note(wanted)) as out:
             out.write(json_text(note))
     return path, sha256, etag
 
@@ -131,6 +132,7 @@ def _refuse_other_etag(path: Path, etag: str, where: str) -> None:
 
 def _download(wanted: _Wanted, target: Path) -> str:
     """Fetch the file into `target`; return its etag."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # a benchmark tool reports nothing about its users
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
 
     store = wanted.store

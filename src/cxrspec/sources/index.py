@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cxrspec.digest import json_text
-from cxrspec.sources.store import refusal, write_whole
+from cxrspec.files import writing_whole
+from cxrspec.sources.store import refusal
 
 INDEX: Final = "index.json"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -51,7 +52,7 @@ def merge_index(folder: Path, files: Iterable[MirrorFile], where: str) -> None:
     for file in files:
         entry = {key: value for key, value in asdict(file).items() if value is not None}
         merged[_key(entry)] = merged.get(_key(entry), {}) | entry
-    with write_whole(folder / INDEX) as out:
+    with writing_whole(folder / INDEX) as out:
         out.write(json_text([merged[key] for key in sorted(merged)]))
 
 

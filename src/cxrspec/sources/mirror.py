@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SourceError
+from cxrspec.files import writing_whole
 from cxrspec.sources.index import MirrorFile, merge_index, read_index
 from cxrspec.sources.opening import open_file, place_of
-from cxrspec.sources.store import Store, disk_refusals, hash_file, write_whole
+from cxrspec.sources.store import Store, disk_refusals, hash_file
 from cxrspec.sources.wheel import obtain_wheel
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _add(source: Source, source_name: str, needed: NeededFile, store: Store, fol
         path, at_commit = opened.path, opened.pin if opened.proof == "commit" else {}
         file = MirrorFile(opened.sha256, 0, _name(source, needed.name), source.licence, **at_commit)
     if not (target := folder / file.sha256).is_file():
-        with path.open("rb") as stream, write_whole(target) as out:
+        with path.open("rb") as stream, writing_whole(target) as out:
             shutil.copyfileobj(stream, out)
     return replace(file, size=target.stat().st_size)
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SourceError
+from cxrspec.files import sync_folder
 
 MAX_DOWNLOAD_BYTES: Final = 16 << 30
 """Largest file that is fetched; a `Store` may set another bound."""
@@ -107,7 +107,7 @@ class Store:
         with path.open("rb") as stream:
             os.fsync(stream.fileno())
         path.replace(place)
-        _sync_folder(place.parent)
+        sync_folder(place.parent)
         return place
 
     @contextmanager
@@ -146,33 +146,8 @@ def disk_refusals(where: str) -> Iterator[None]:
         raise refusal("source-unreachable", where, message, "Is there room there, and the right to write?") from error
 
 
-@contextmanager
-def write_whole(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears under its name only when all of it is on the disk."""
-    # not mkstemp: its files are private to their owner, and a mirror is for everyone
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _default_cache() -> Path:
     if own := os.environ.get("CXRSPEC_CACHE"):
         return Path(own).expanduser()
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared) if shared else Path.home() / ".cache") / "cxrspec"
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
