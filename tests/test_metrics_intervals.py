@@ -1,5 +1,4 @@
 """The bootstrap against an independent PCG64, scikit-learn on the very resamples, and hand counts."""
-# ruff: noqa: SIM300 - the expected value stands on the left
 
 import hashlib
 from collections.abc import Iterator

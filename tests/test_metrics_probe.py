@@ -1,5 +1,4 @@
 """The probe against scikit-learn in the original feature space, and hand-dealt folds."""
-# ruff: noqa: SIM300 - the expected value stands on the left
 
 from dataclasses import replace
 

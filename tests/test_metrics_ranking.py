@@ -1,5 +1,4 @@
 """Point values of the ranking metrics against hand counts and scikit-learn."""
-# ruff: noqa: SIM300 - the expected value stands on the left
 
 import subprocess
 import sys

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 from cxrspec.compiler import compile_definition
 from cxrspec.digest import combined_id, json_digest, short_id
 from cxrspec.errors import CxrspecError, listed
-from cxrspec.fields import Reference
 from cxrspec.freeze import changed_fields, check_frozen, lock_document
 from cxrspec.loader import load_definition
+from cxrspec.reference import Reference
 from cxrspec.registry import Lock, Registry
 from cxrspec.score import evaluate_submission, read_report, report_differences
 from cxrspec.sources import Store

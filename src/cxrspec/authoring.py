@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from cxrspec.errors import DefinitionError, Issue
-from cxrspec.fields import Reference
 from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from cxrspec.digest import Table
 from cxrspec.errors import IDS_LISTED, Issue, RegistryError, SubmissionError, listed
-from cxrspec.fields import Reference
+from cxrspec.reference import Reference
 from cxrspec.registry import Lock, Registry
 from cxrspec.submission import SystemCard, task_of
 from cxrspec.submit import Request
@@ -71,7 +71,8 @@ def labels_request(
             rows[item] = ["1" if present & set(wanted) else "0" for wanted in names.values()]
     spelled = "; ".join(f"{ours} = {' or '.join(theirs)}" for ours, theirs in names.items())
     card = SystemCard(model_name=system, description=f"The frozen covariate '{covariate}' as scores: {spelled}.")
-    return Request(lock.reference, system, "zero_shot", _tsv(("item_id", *names), rows), "predictions.tsv", card=card)
+    data = _tsv(("item_id", *names), rows)
+    return Request(lock.reference, system, "zero_shot", data, "predictions.tsv", card=card, trained_on="nothing")
 
 
 def _covariates(lock: Lock, subset: str, registry: Registry) -> Table:

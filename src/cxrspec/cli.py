@@ -17,7 +17,7 @@ import typer
 
 from cxrspec import __version__
 from cxrspec.errors import CxrspecError, Issue, RegistryError
-from cxrspec.fields import Reference
+from cxrspec.reference import Reference
 
 if TYPE_CHECKING:
     from cxrspec.registry import Registry

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from cxrspec.definition import Definition, Expectations, Expected, ItemList, Pool, Subset, Where
+from cxrspec.definition import Conditions, Definition, ItemList, Pool, Subset, Where
 from cxrspec.digest import Table, seed_hash_order
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
+from cxrspec.expectations import Expectations, Expected, PoolExpectations
 from cxrspec.items import JoinedItems, SourceFiles
 from cxrspec.selection import stratified_choice
 from cxrspec.sources import OpenedFile, Store
@@ -98,7 +99,8 @@ class _Compiler:
             name: [cell.strip() for cell in items.cells(column)]
             for name, column in sorted((definition.items.covariates or {}).items())
         }
-        self.splits = {name: self._in_pool(pool) for name, pool in sorted((definition.splits or {}).items())}
+        self.ignored_ids: dict[str, int] = {}
+        self.splits = self._splits()
         self.split_of = self._split_of()
         self.chosen: dict[str, list[int]] = {}
 
@@ -108,6 +110,8 @@ class _Compiler:
         table = Table.sorted(("item_id", "group_id", "split"), (items.item_ids, items.group_ids, self.split_of))
         counts = self._counts(range(len(items.item_ids)))
         counts["splits"] = {name: len(rows) for name, rows in self.splits.items()}
+        if self.ignored_ids:
+            counts["ignored_list_ids"] = dict(sorted(self.ignored_ids.items()))
         expected = (self.definition.expect or {}).get("roster")
         if expected and expected.tallies:  # the labels of all items are decoded only where they are claimed
             every = range(len(items.item_ids))
@@ -119,81 +123,106 @@ class _Compiler:
         issues: list[Issue] = []
         compiled: dict[str, CompiledSubset] = {}
         for name in _in_order(self.definition.subsets):
-            subset, found = self._subset(name, self.definition.subsets[name])
-            issues += found
-            if subset:
-                compiled[name] = subset
+            try:
+                compiled[name] = self._subset(name, self.definition.subsets[name])
+            except DefinitionError as error:
+                issues += error.issues
         if issues:
-            raise DefinitionError(issues)
+            raise DefinitionError(dict.fromkeys(issues))  # two subsets may meet one fault of one list
         return dict(sorted(compiled.items()))
 
-    def _subset(self, name: str, subset: Subset) -> tuple[CompiledSubset | None, list[Issue]]:
+    def _subset(self, name: str, subset: Subset) -> CompiledSubset:
         task = self.definition.task
-        pool, removed = self._kept_apart(subset, sorted(self._in_pool(subset.pool)))
-        if not pool:
-            return None, [Issue("subset-empty", f"subset {name}", "no item meets the conditions of its pool")]
+        pool, removed = self._pool(name, subset)
         columns = task.reference_columns(self.items.only(pool))
-        positions, issues = self._select(name, subset, pool, columns)
+        positions = self._select(name, subset, pool, columns)
         chosen = [pool[i] for i in positions]
         self.chosen[name] = chosen
         kept = [[column[i] for i in positions] for column in columns]
-        issues += task.check_subset(name, kept)
-        if not chosen and not issues:
+        issues = task.check_subset(name, kept)
+        if not chosen:
             issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
+        if issues:
+            raise DefinitionError(issues)
         counts = self._counts(chosen) | task.tally(kept)
         counts["pool"] = self._counts(pool) | task.tally(columns)
         if subset.disjoint_from:
             counts["removed_as_disjoint"] = removed
         ids, groups = ([names[i] for i in chosen] for names in (self.items.item_ids, self.items.group_ids))
         table = Table.sorted(("item_id", "group_id", *task.column_names), (ids, groups, *kept))
-        return CompiledSubset(table, self._covariate_table(chosen), counts), issues
+        return CompiledSubset(table, self._covariate_table(chosen), counts)
 
-    def _select(
-        self, name: str, subset: Subset, pool: Sequence[int], columns: Sequence[Sequence[str]]
-    ) -> tuple[list[int], list[Issue]]:
-        """Return positions in the pool, in pool order."""
-        select = subset.select
-        if select.all:
-            return list(range(len(pool))), []
-        if select.stratified is None:
-            wanted = self._in_pool(Pool(where=select.where, in_list=select.in_list))
-            return [i for i, row in enumerate(pool) if row in wanted], []
-        order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
-        strata: NDArray[np.bool_] = self.definition.task.strata(columns)[order]
-        minimum = select.stratified.minimum_positives or 0
-        try:
-            chosen = stratified_choice(strata, select.stratified.size, minimum)
-        except ValueError as error:
-            return [], [Issue("selection-impossible", f"subset {name}", str(error), "Ask for less, or widen the pool")]
-        return sorted(position for position, taken in zip(order, chosen, strict=True) if taken), []
-
-    def _kept_apart(self, subset: Subset, pool: list[int]) -> tuple[list[int], int]:
-        """Drop pool items that share an item or group with the subset that this one is disjoint from."""
+    def _pool(self, name: str, subset: Subset) -> tuple[list[int], int]:
+        """Return the rows that the subset chooses from, and how many more its disjointness took away."""
+        pool = sorted(self._meeting(subset.pool))
+        if not pool:
+            raise DefinitionError(Issue("subset-empty", f"subset {name}", "no item meets the conditions of its pool"))
         if subset.disjoint_from is None:
             return pool, 0
         names = self.items.group_ids if subset.disjoint_by == "group_id" else self.items.item_ids
         taken = {names[row] for row in self.chosen.get(subset.disjoint_from, ())}
         kept = [row for row in pool if names[row] not in taken]
+        if not kept:
+            shared = f"each of the {len(pool):,} items of its pool shares its {subset.disjoint_by} with one of"
+            raise DefinitionError(Issue("subset-empty", f"subset {name}", f"{shared} '{subset.disjoint_from}'"))
         return kept, len(pool) - len(kept)
 
-    def _in_pool(self, pool: Pool) -> set[int]:
+    def _select(self, name: str, subset: Subset, pool: Sequence[int], columns: Sequence[Sequence[str]]) -> list[int]:
+        """Return positions in the pool, in pool order."""
+        select, task = subset.select, self.definition.task
+        if select.all:
+            return list(range(len(pool)))
+        if select.stratified is None:
+            wanted = self._meeting(select)
+            return [i for i, row in enumerate(pool) if row in wanted]
+        order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
+        strata: NDArray[np.bool_] = task.strata(columns)[order]
+        minimum = select.stratified.minimum_positives or 0
+        try:
+            chosen = stratified_choice(strata, select.stratified.size, minimum, names=task.strata_names)
+        except ValueError as error:
+            issue = Issue("selection-impossible", f"subset {name}", str(error), "Ask for less, or widen the pool")
+            raise DefinitionError(issue) from None
+        return sorted(position for position, taken in zip(order, chosen, strict=True) if taken)
+
+    def _meeting(self, conditions: Conditions) -> set[int]:
+        """Return the rows of the items that meet every condition."""
         rows = set(range(len(self.items.item_ids)))
-        if pool.split is not None:
-            rows &= self.splits[pool.split]
-        if pool.in_list is not None:
-            rows &= self._listed(pool.in_list)
-        for where in pool.where or ():
+        if isinstance(conditions, Pool) and conditions.split is not None:
+            rows &= self.splits[conditions.split]
+        if conditions.in_list is not None:
+            rows &= self._listed(conditions.in_list)
+        for where in conditions.where or ():
             rows &= self._where(where)
         return rows
 
     def _listed(self, items: ItemList) -> set[int]:
-        names = set(self.items.canonicalizer.canonical_all(self.items.files.list_cells(items))[0])
-        return {row for row, item in enumerate(self.items.item_ids) if item in names}
+        known, others = self.items.listed(items)
+        if others and items.unknown_ids is None:
+            message = f"{len(others):,} of {len(known) + len(others):,} listed ids are no items: "
+            message += listed([f"'{item}'" for item in others], IDS_LISTED)
+            hint = "Pin the list of this release, or write 'unknown_ids: ignored' beside its source"
+            raise DefinitionError(Issue("item-missing", items.source, message, hint))
+        if others:
+            self.ignored_ids[items.source] = len(others)
+        return {row for row, item in enumerate(self.items.item_ids) if item in known}
 
     def _where(self, where: Where) -> set[int]:
-        allowed = set(where.one_of)
+        allowed = {text.strip() for text in where.one_of}
         cells = self.items.cells(where.column)
         return {row for row, cell in enumerate(cells) if cell.strip() in allowed}
+
+    def _splits(self) -> dict[str, set[int]]:
+        splits: dict[str, set[int]] = {}
+        issues: list[Issue] = []
+        for name, conditions in sorted((self.definition.splits or {}).items()):
+            try:
+                splits[name] = self._meeting(conditions)
+            except DefinitionError as error:
+                issues += error.issues
+        if issues:
+            raise DefinitionError(dict.fromkeys(issues))
+        return splits
 
     def _split_of(self) -> list[str]:
         split_of = [""] * len(self.items.item_ids)
@@ -239,18 +268,22 @@ def _claims(definition: Definition, counts: Mapping[str, Mapping[str, Any]]) -> 
         yield from _compared(f"{name}", expected, counts[name])
 
 
-def _compared(path: str, expected: Expectations, counts: Mapping[str, Any]) -> Iterator[Claim]:
+def _compared(path: str, expected: PoolExpectations, counts: Mapping[str, Any]) -> Iterator[Claim]:
     for name in ("items", "groups"):
         if (claim := getattr(expected, name)) is not None:
             yield Claim(f"{path}.{name}", claim, counts[name])
-    nested = {**(expected.tallies or {}), **(expected.covariates or {})}
-    for name, claims in nested.items():
-        found = counts.get(name, counts.get("covariates", {}).get(name))
-        if isinstance(claims, Expected):
-            yield Claim(f"{path}.{name}", claims, found if isinstance(found, int) else None)
-            continue
-        for value, claim in claims.items():
-            count = found.get(value, 0) if isinstance(found, Mapping) else None
-            yield Claim(f"{path}.{name}.{value}", claim, count)
-    if expected.pool:
+    for name, tally in (expected.tallies or {}).items():
+        found = counts.get(name)
+        if isinstance(tally, Expected):
+            yield Claim(f"{path}.{name}", tally, found if isinstance(found, int) else None)
+        else:
+            yield from _counted(f"{path}.{name}", tally, found)
+    for name, values in (expected.covariates or {}).items():
+        yield from _counted(f"{path}.covariates.{name}", values, counts.get("covariates", {}).get(name))
+    if isinstance(expected, Expectations) and expected.pool:
         yield from _compared(f"{path}.pool", expected.pool, counts["pool"])
+
+
+def _counted(path: str, claims: Mapping[str, Expected], found: Any) -> Iterator[Claim]:
+    for name, claim in claims.items():
+        yield Claim(f"{path}.{name}", claim, found.get(name, 0) if isinstance(found, Mapping) else None)

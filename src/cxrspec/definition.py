@@ -1,119 +1,66 @@
-"""Own the pydantic models of a definition, its cross-field rules and its digest; no I/O.
+"""Own the pydantic models of a definition and its digest; no I/O.
 
 A definition file is one flat mapping: the fields here, plus those of its task.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
 from cxrspec.digest import json_digest
 from cxrspec.errors import did_you_mean, listed
-from cxrspec.field_errors import field_issue
+from cxrspec.expectations import Expectations
+from cxrspec.field_errors import field_issue, shown
 from cxrspec.fields import (
     DESCRIPTIVE,
     ColumnRef,
-    CommitId,
     FieldIssue,
     Fields,
     Identifier,
     PositiveCount,
-    Reference,
     Seed,
-    Sha256,
+    ShortForm,
     Slug,
+    SourceName,
+    SplitName,
+    SubsetName,
     Text,
     Version,
+    in_list,
 )
+from cxrspec.pins import FileSource, HubSource, Source, UrlSource, WheelSource
+from cxrspec.reference import Reference
 from cxrspec.references import check_references
 from cxrspec.tasks import TASKS, Task
 
-# ---------------------------------------------------------------------------------------------------------- sources
-
-
-class SourceFields(Fields):
-    """What every source says about itself; none of it can change a score."""
-
-    licence: Annotated[Text, DESCRIPTIVE]
-    attribution: Annotated[Text, DESCRIPTIVE]
-    redistribute: Annotated[bool, DESCRIPTIVE] = True
-    """False keeps every file derived from the source out of `dvc push`, and rows behind an explicit flag."""
-
-
-def _path_form(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
-class PinnedPath(Fields):
-    """A file inside a pinned archive or repository, optionally with its own sha256."""
-
-    path: Text
-    sha256: Sha256 | None = None
-
-
-class PinnedUrl(Fields):
-    """A file at a URL; its sha256 is its identity, the URL only a place to look."""
-
-    url: Annotated[Text, DESCRIPTIVE]
-    sha256: Sha256
-
-
-class LocalPath(Fields):
-    """A file of the user's own; without a sha256 the lock records what was found."""
-
-    path: Annotated[Text, DESCRIPTIVE]
-    sha256: Sha256 | None = None
-
-
-PathRef = Annotated[PinnedPath, BeforeValidator(_path_form, json_schema_input_type=str | PinnedPath)]
-LocalRef = Annotated[LocalPath, BeforeValidator(_path_form, json_schema_input_type=str | LocalPath)]
-FileNames = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-
-
-class WheelSource(SourceFields):
-    """Files inside a wheel on a package index, downloaded by the user's own pip, never installed."""
-
-    kind: Literal["wheel"]
-    package: Annotated[Text, DESCRIPTIVE]
-    version: Annotated[Text, DESCRIPTIVE]
-    sha256: Sha256
-    """The digest of the wheel; package and version only say where to look for it."""
-    files: Annotated[dict[FileNames, PathRef], Field(min_length=1)]
-
-
-class UrlSource(SourceFields):
-    """Files at URLs, each proved by its sha256."""
-
-    kind: Literal["url"]
-    files: Annotated[dict[FileNames, PinnedUrl], Field(min_length=1)]
-
-
-class HubSource(SourceFields):
-    """Files of a Hugging Face data set at a full commit id."""
-
-    kind: Literal["hf_dataset"]
-    repository: Annotated[Text, DESCRIPTIVE]
-    revision: CommitId
-    files: Annotated[dict[FileNames, PathRef], Field(min_length=1)]
-
-
-class FileSource(SourceFields):
-    """Files on this machine, relative to the folder of the project."""
-
-    kind: Literal["file"]
-    files: Annotated[dict[FileNames, LocalRef], Field(min_length=1)]
-
+__all__ = [
+    "Conditions",
+    "Definition",
+    "FileSource",
+    "GroupIdField",
+    "HubSource",
+    "ItemIdField",
+    "ItemList",
+    "Items",
+    "Pool",
+    "Select",
+    "Source",
+    "Stratified",
+    "Subset",
+    "UrlSource",
+    "WheelSource",
+    "Where",
+    "parse_definition",
+]
 
 _M = TypeVar("_M", bound=Fields)
 
-Source = Annotated[WheelSource | UrlSource | HubSource | FileSource, Discriminator("kind")]
-SOURCE_KINDS: Final = ("file", "hf_dataset", "url", "wheel")
-
-# ------------------------------------------------------------------------------------------------- items and subsets
+# -------------------------------------------------------------------------------------------------------------- items
 
 
 class ItemIdField(Fields):
@@ -136,6 +83,12 @@ class GroupIdField(Fields):
     def _one_way(self) -> GroupIdField:
         if (self.column is None) == (self.pattern is None):
             raise ValueError("give either column or pattern")
+        try:
+            groups = re.compile(self.pattern or "(.)").groups
+        except re.error as error:
+            raise ValueError(f"{shown(self.pattern)} is no regular expression: {error}") from None
+        if groups != 1:
+            raise ValueError(f"{shown(self.pattern)} has {groups} groups; one is needed: '(...)' around the group's id")
         return self
 
 
@@ -143,16 +96,15 @@ class Items(Fields):
     """The roster: every item that the sources name, with its group, and columns joined by item id."""
 
     unit: Literal["image", "study"]
-    source: Text
+    source: SourceName
     item_id: ItemIdField
     group_id: GroupIdField
     covariates: dict[Identifier, ColumnRef] | None = None
-    joins: dict[Text, Text] | None = None
+    joins: dict[SourceName, Text] | None = None
     """Further source: its column that holds the item id; the column of `item_id` where absent."""
 
 
-def _list_form(value: Any) -> Any:
-    return [value] if isinstance(value, Mapping) else value
+# -------------------------------------------------------------------------------------------------- pools and subsets
 
 
 class Where(Fields):
@@ -160,34 +112,42 @@ class Where(Fields):
 
     column: ColumnRef
     one_of: Annotated[
-        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value), Field(min_length=1)
+        list[str],
+        ShortForm(lambda value: [value] if isinstance(value, str) else value, "a text nor a list of texts"),
+        Field(min_length=1),
     ]
+
+
+WhereList = Annotated[list[Where], ShortForm(in_list, "a condition nor a list of conditions"), Field(min_length=1)]
+
+
+class ItemList(Fields):
+    """A list of item ids: a file with one id a line, or a column of a table."""
+
+    source: SourceName
+    column: Text | None = None
+    unknown_ids: Literal["ignored"] | None = None
+    """Allows ids that are no items (the list of a larger release); where absent they are refused."""
 
 
 def _list_file_form(value: Any) -> Any:
     return {"source": value} if isinstance(value, str) else value
 
 
-class ItemList(Fields):
-    """A list of item ids: a file with one id a line, or a column of a table."""
-
-    source: Text
-    column: Text | None = None
+ItemListRef = Annotated[ItemList, ShortForm(_list_file_form, "a source nor a mapping of source and column")]
 
 
-ItemListRef = Annotated[ItemList, BeforeValidator(_list_file_form, json_schema_input_type=str | ItemList)]
-
-
-class Pool(Fields):
+class Conditions(Fields):
     """Items that meet every condition given; no condition means all items."""
 
-    split: Text | None = None
     in_list: ItemListRef | None = None
-    where: Annotated[list[Where], BeforeValidator(_list_form)] | None = None
+    where: WhereList | None = None
 
 
-def _select_form(value: Any) -> Any:
-    return {"all": True} if value == "all" else value
+class Pool(Conditions):
+    """What a subset chooses from."""
+
+    split: SplitName | None = None
 
 
 class Stratified(Fields):
@@ -197,12 +157,10 @@ class Stratified(Fields):
     minimum_positives: PositiveCount | None = None
 
 
-class Select(Fields):
+class Select(Conditions):
     """How a subset chooses from its pool: exactly one of these."""
 
     all: Literal[True] | None = None
-    where: Annotated[list[Where], BeforeValidator(_list_form)] | None = None
-    in_list: ItemListRef | None = None
     stratified: Stratified | None = None
 
     @model_validator(mode="after")
@@ -212,12 +170,18 @@ class Select(Fields):
         return self
 
 
+def _select_form(value: Any) -> Any:
+    return {"all": True} if value == "all" else value
+
+
 class Subset(Fields):
     """A subset that is frozen: a pool, what is kept away from it, and the selection."""
 
     pool: Pool
-    select: Annotated[Select, BeforeValidator(_select_form, json_schema_input_type=Literal["all"] | Select)]
-    disjoint_from: Identifier | None = None
+    select: Annotated[
+        Select, ShortForm(_select_form, "'all' nor a mapping of where, in_list or stratified", words=("all",))
+    ]
+    disjoint_from: SubsetName | None = None
     disjoint_by: Literal["group_id", "item_id"] | None = None
 
     @model_validator(mode="after")
@@ -227,65 +191,7 @@ class Subset(Fields):
         return self
 
 
-def _expected_form(value: Any) -> Any:
-    return {"value": value} if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-class Expected(Fields):
-    """A count that the publisher claims: a number, one `within` some difference (never fatal), or one of several."""
-
-    value: int | None = None
-    within: int | None = None
-    any_of: list[int] | None = None
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Expected:
-        if (self.value is None) == (self.any_of is None) or (self.within is not None and self.value is None):
-            raise ValueError("give a number, {value, within} or {any_of: [...]}")
-        return self
-
-    def allows(self, found: int) -> bool:
-        """Return whether the count found is as claimed."""
-        if self.any_of is not None:
-            return found in self.any_of
-        return abs(found - (self.value or 0)) <= (self.within or 0)
-
-    def __str__(self) -> str:
-        if self.any_of is not None:
-            return " or ".join(f"{number:,}" for number in self.any_of)
-        return f"{self.value:,}" + (f" (within {self.within})" if self.within is not None else "")
-
-
-ExpectedCount = Annotated[Expected, BeforeValidator(_expected_form, json_schema_input_type=int | Expected)]
-
-
-class Expectations(Fields):
-    """What the publisher claims of one subset (or of `roster`), by the names that freezing counts."""
-
-    items: ExpectedCount | None = None
-    groups: ExpectedCount | None = None
-    covariates: dict[Identifier, dict[str, ExpectedCount]] | None = None
-    pool: Expectations | None = None
-    tallies: dict[str, ExpectedCount | dict[str, ExpectedCount]] | None = None
-    """The counts of the task, in YAML beside the others: `positives: {...}`, `none: 658`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather_tallies(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        own = set(cls.model_fields) - {"tallies"}
-        tallies = {key: _leaf(item) for key, item in value.items() if key not in own}
-        return {key: item for key, item in value.items() if key in own} | ({"tallies": tallies} if tallies else {})
-
-
-def _leaf(value: Any) -> Any:
-    if isinstance(value, Mapping) and not set(value) & set(Expected.model_fields):
-        return {key: _expected_form(item) for key, item in value.items()}
-    return _expected_form(value)
-
-
-# -------------------------------------------------------------------------------------------------------- definition
+# --------------------------------------------------------------------------------------------------------- definition
 
 
 class Definition(Fields):
@@ -301,7 +207,7 @@ class Definition(Fields):
     seed: Seed
     sources: Annotated[dict[Slug, Source], Field(min_length=1)]
     items: Items
-    splits: dict[Identifier, Pool] | None = None
+    splits: dict[Identifier, Conditions] | None = None
     """The publisher's division; an item is in one split at most."""
     subsets: Annotated[dict[Identifier, Subset], Field(min_length=1)]
     expect: Annotated[dict[Identifier, Expectations] | None, DESCRIPTIVE] = None
@@ -340,12 +246,13 @@ def parse_definition(document: Mapping[str, Any]) -> tuple[Definition | None, li
     name = document.get("task")
     kind = TASKS.get(name) if isinstance(name, str) else None
     if kind:
-        task, issues = _validate(kind, rest)
+        task, issues = _validate(kind, rest, beside=Definition)
     else:
         task, issues = None, [_task_issue(document)]
     definition, own_issues = _validate(Definition, own | ({"task": task} if task else {}))
     issues += [issue for issue in own_issues if issue.path != ("task",)]
-    issues += check_references(document, kind)
+    faulty = {issue.path for issue in issues}  # one fault, one issue: a name of the wrong form is not also unknown
+    issues += [issue for issue in check_references(document, Definition, kind) if issue.path not in faulty]
     return (None if issues else definition), issues
 
 
@@ -353,14 +260,16 @@ def _task_issue(document: Mapping[str, Any]) -> FieldIssue:
     allowed = listed(sorted(TASKS))
     if "task" not in document:
         return FieldIssue(("task",), "field-missing", f"this required field is missing; allowed are {allowed}")
-    name = str(document["task"])
-    return FieldIssue(
-        ("task",), "field-value", f"unknown task '{name}'; allowed are {allowed}", did_you_mean(name, TASKS)
-    )
+    name = document["task"]
+    hint = did_you_mean(name, TASKS) if isinstance(name, str) else ""
+    return FieldIssue(("task",), "field-value", f"unknown task {shown(name)}; allowed are {allowed}", hint)
 
 
-def _validate(model: type[_M], document: Mapping[str, Any]) -> tuple[_M | None, list[FieldIssue]]:
+def _validate(
+    model: type[_M], document: Mapping[str, Any], *, beside: type[Fields] | None = None
+) -> tuple[_M | None, list[FieldIssue]]:
     try:
         return model.model_validate(document), []
     except ValidationError as error:
-        return None, [field_issue(model, document, detail) for detail in error.errors(include_url=False)]
+        around = (beside,) if beside else ()
+        return None, [field_issue(model, document, detail, beside=around) for detail in error.errors(include_url=False)]

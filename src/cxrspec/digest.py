@@ -12,13 +12,19 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice
+from operator import itemgetter, lt
 from typing import Any, Final
 
 ID_LENGTH = 16
 """A subset id (and a printed definition id) is the first 16 hex digits of the SHA-256."""
 
-_NUMBER_LIST: Final = re.compile(r"\[([-+0-9.eE,\s]+)\]")
+_NUMBER_LIST: Final = re.compile(r"\[\n([-+0-9.eE,\s]+)\]")
+"""A line break inside JSON text is always between values, so brackets in a string are left alone."""
+
+_PLAIN: Final = {"t": "\t", "n": "\n", "\\": "\\"}
+_ESCAPE: Final = re.compile(r"\\([tn\\])")
+_BAD_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?![tn\\])")
 
 
 def sha256_hex(data: bytes) -> str:
@@ -60,12 +66,7 @@ def seed_hash_order(seed: int, item_ids: Sequence[str]) -> list[int]:
 
     The rank of an item depends on nothing but the seed and its own id, so any row order gives the same ranking.
     """
-    start = hashlib.sha256(f"{seed}:".encode())
-    digests = []
-    for item_id in item_ids:
-        one = start.copy()
-        one.update(item_id.encode())
-        digests.append(one.digest())
+    digests = [hashlib.sha256(f"{seed}:{item_id}".encode()).digest() for item_id in item_ids]
     return sorted(range(len(digests)), key=digests.__getitem__)
 
 
@@ -92,11 +93,13 @@ class Table:
         cells = [_normalized(list(column)) for column in columns]
         if len({len(column) for column in cells}) > 1 or len(cells) != len(header):
             raise ValueError("the columns of a table must be as many as its header and of equal length")
-        ids = cells[0]
-        order = sorted(range(len(ids)), key=ids.__getitem__)
-        if any(ids[a] == ids[b] for a, b in pairwise(order)):
+        if not _ascends(cells[0]):
+            # itemgetter gathers a column in one call; out of order means two rows at least, so it returns tuples
+            gather = itemgetter(*sorted(range(len(cells[0])), key=cells[0].__getitem__))
+            cells = [list(gather(column)) for column in cells]
+        if not _ascends(cells[0]):
             raise ValueError("item ids of a table must be unique")
-        return cls(tuple(header), tuple([column[i] for i in order] for column in cells))
+        return cls(tuple(header), tuple(cells))
 
     @classmethod
     def decode(cls, data: bytes) -> Table:
@@ -105,32 +108,31 @@ class Table:
         Raises:
             ValueError: if the bytes are not the canonical text of a table.
         """
-        lines = data.decode("utf-8").split("\n")
-        if lines.pop() != "":
+        text = data.decode("utf-8")
+        if not text.endswith("\n"):
             raise ValueError("the text of a table ends with a line feed")
-        header = tuple(lines[0].split("\t"))
-        rows = [line.split("\t") for line in lines[1:]]
-        if any(len(row) != len(header) for row in rows):
+        head, _, body = text[:-1].partition("\n")
+        header = tuple(head.split("\t"))
+        n_tabs = {line.count("\t") for line in body.split("\n")} if "\n" in text[:-1] else set()
+        if n_tabs - {len(header) - 1}:
             raise ValueError("a row of the table has another number of cells than its header")
-        columns: list[list[str]] = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
-        if b"\\" in data:
-            columns = [[_unescape(cell) for cell in column] for column in columns]
-        return cls(header, tuple(columns))
+        cells = body.replace("\n", "\t").split("\t") if n_tabs else []
+        if "\\" in text:
+            cells = [_unescape(cell) for cell in cells]
+        table = cls(header, tuple(cells[i :: len(header)] for i in range(len(header))))
+        if not _ascends(table.item_ids):
+            raise ValueError("the rows of the table are not in the order of their ids, each once")
+        return table
 
     @cached_property
     def text(self) -> bytes:
         """The canonical text: UTF-8, LF, header line, tab-separated; tab, line break and backslash escaped."""
-        columns = [_escaped(column) for column in self.columns]
-        tails: dict[tuple[str, ...], str] = {}
-        lines = ["\t".join(self.header)]
-        # label rows repeat (836 kinds in 112,120 images), so the text of each kind is built once
-        for key, *rest in zip(*columns, strict=True):
-            tail = tuple(rest[1:])
-            text = tails.get(tail)
-            if text is None:
-                text = tails[tail] = "".join(f"\t{cell}" for cell in tail)
-            lines.append(f"{key}\t{rest[0]}{text}" if rest else key)
-        return ("\n".join(lines) + "\n").encode("utf-8")
+        text = _joined(self.header, self.columns)
+        n_cells = len(self.header) * (len(self) + 1)
+        # almost no table needs escaping, and one that does has more marks than cells
+        if "\\" in text or text.count("\t") + text.count("\n") != n_cells:
+            text = _joined(self.header, [list(map(_escaped, column)) for column in self.columns])
+        return text.encode("utf-8")
 
     @cached_property
     def digest(self) -> str:
@@ -151,22 +153,28 @@ class Table:
 
 
 def _normalized(cells: list[str]) -> list[str]:
-    if all(map(str.isascii, cells)) and not any("\r" in cell for cell in cells):
+    # one look at the joined text: almost every column is plain
+    joined = "".join(cells)
+    if joined.isascii() and "\r" not in joined:
         return cells
     return [unicodedata.normalize("NFC", cell).replace("\r\n", "\n").replace("\r", "\n") for cell in cells]
 
 
-def _escaped(cells: list[str]) -> list[str]:
-    # one search of the joined text: almost no column needs escaping
-    joined = "".join(cells)
-    if not any(mark in joined for mark in "\\\t\n"):
-        return cells
-    return [cell.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n") for cell in cells]
+def _ascends(ids: list[str]) -> bool:
+    """Say whether every id is greater than the one before it."""
+    return all(map(lt, ids, islice(ids, 1, None)))
+
+
+def _joined(header: Sequence[str], columns: Sequence[list[str]]) -> str:
+    lines = map("\t".join, zip(*columns, strict=True))
+    return "\n".join(["\t".join(header), *lines, ""])
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 
 def _unescape(cell: str) -> str:
-    if "\\" not in cell:
-        return cell
-    plain = {"t": "\t", "n": "\n", "\\": "\\"}
-    pieces = iter(cell)
-    return "".join(plain[next(pieces)] if char == "\\" else char for char in pieces)
+    if _BAD_ESCAPE.search(cell):
+        raise ValueError("a backslash in a table is followed by t, n or a backslash")
+    return _ESCAPE.sub(lambda found: _PLAIN[found[1]], cell) if "\\" in cell else cell

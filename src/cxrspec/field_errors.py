@@ -1,25 +1,40 @@
-"""Own the words for faulty fields: pydantic's errors become `FieldIssue`s that say what is allowed and what to do."""
+"""Own the words for faulty fields: pydantic's errors become `FieldIssue`s that say what is allowed and what to do.
+
+No word of pydantic's own reaches a message: models, validators and tags mean nothing to who writes a definition.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from cxrspec.errors import did_you_mean, listed
 from cxrspec.fields import PATTERNS, FieldIssue, Fields
 
 Path = tuple[str | int, ...]
 
+NAMES_LISTED: Final = 25
+"""Enough for all fields of a definition: the one that is meant should be among them."""
+_SHOWN_LENGTH: Final = 60
+
 _KINDS: Final = {
     "string_type": "text",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
+    "finite_number": "a number that a computer can hold",
     "bool_type": "true or false",
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
+}
+_BOUNDS: Final = {
+    "greater_than": ("gt", "numbers above"),
+    "greater_than_equal": ("ge", "numbers from"),
+    "less_than": ("lt", "numbers below"),
+    "less_than_equal": ("le", "numbers up to"),
 }
 
 
@@ -35,43 +50,103 @@ def list_at(value: Any, key: Any) -> Sequence[Any]:
     return found if isinstance(found, list) else []
 
 
-def field_issue(model: type[Fields], document: Mapping[str, Any], error: Mapping[str, Any]) -> FieldIssue:
-    """Turn one pydantic error of `model.model_validate(document)` into an issue with a path in the document."""
-    path, tags = _document_path(document, error["loc"])
-    kind, context, found = error["type"], error.get("ctx", {}), error.get("input")
+def field_issue(
+    model: type[Fields], document: Mapping[str, Any], error: Mapping[str, Any], *, beside: Sequence[type[Fields]] = ()
+) -> FieldIssue:
+    """Turn one pydantic error of `model.model_validate(document)` into an issue with a path in the document.
+
+    `beside` are models whose fields stand in the same mapping: a definition file is its own fields and its task's.
+    """
+    path, tags = document_path(document, error["loc"])
+    kind, found = error["type"], error.get("input")
     if kind == "missing":
         return FieldIssue(path, "field-missing", "this required field is missing")
     if kind == "extra_forbidden":
-        allowed = sorted(_field_names(model, path[:-1], tags))
-        message = f"unknown field '{path[-1]}'; allowed are {listed(allowed, 25)}"
-        return FieldIssue(path, "field-unknown", message, did_you_mean(str(path[-1]), allowed))
+        models = (model, *beside) if len(path) == 1 else (model,)
+        return unknown_field(path, {name for one in models for name in _field_names(one, path[:-1], tags)})
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _tag_issue(path, kind, context)
-    if kind == "literal_error":
-        allowed = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
-        hint = did_you_mean(found, allowed) if isinstance(found, str) else ""
-        return FieldIssue(path, "field-value", f"{_shown(found)} is not allowed; allowed are {listed(allowed)}", hint)
+        return _tag_issue(path, kind, error["ctx"])
     if kind in _KINDS:
-        hint = 'Write it in quotes, "..."' if kind == "string_type" and isinstance(found, int | float) else ""
-        return FieldIssue(path, "field-type", f"{_shown(found)} is not {_KINDS[kind]}", hint)
-    if kind == "string_pattern_mismatch":
-        message = f"{_shown(found)} is not of the allowed form: {PATTERNS.get(context['pattern'], context['pattern'])}"
-        return FieldIssue(path, "field-value", message)
-    reason = str(context["error"]) if kind == "value_error" else error["msg"][:1].lower() + error["msg"][1:]
-    return FieldIssue(path, "field-value", f"{_shown(found)}: {reason}")
+        return FieldIssue(path, "field-type", f"{shown(found)} is not {_KINDS[kind]}", _quoting(kind, found))
+    if kind == "short_form":
+        return _short_form_issue(path, found, error["ctx"])
+    message, hint = _value_words(kind, found, error.get("ctx", {}))
+    return FieldIssue(path, "field-value", message, hint)
+
+
+def unknown_field(path: Path, allowed: set[str]) -> FieldIssue:
+    """Return the issue of a field that does not exist, with those that do."""
+    message = f"unknown field '{path[-1]}'; allowed are {listed(sorted(allowed), NAMES_LISTED)}"
+    return FieldIssue(path, "field-unknown", message, did_you_mean(str(path[-1]), sorted(allowed)))
+
+
+def shown(value: Any) -> str:
+    """Return a faulty value as messages show it: text quoted, in one line and cut short; a container in words."""
+    if isinstance(value, Mapping):
+        return f"a mapping of {listed(list(value), 3)}" if value else "an empty mapping"
+    if isinstance(value, list):
+        return f"a list of {len(value)}" if value else "an empty list"
+    if value is None:
+        return "an empty value"
+    text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+    text = text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
+    return f"'{text}'" if isinstance(value, str) else text
+
+
+def _quoting(kind: str, found: Any) -> str:
+    return 'Write it in quotes, "..."' if kind == "string_type" and isinstance(found, int | float) else ""
+
+
+def _short_form_issue(path: Path, found: Any, context: Mapping[str, Any]) -> FieldIssue:
+    message = f"{shown(found)} is neither {context['allowed']}"
+    hint = did_you_mean(found, context["words"]) if isinstance(found, str) else ""
+    return FieldIssue(path, "field-type", message, hint or _quoting("string_type", found))
 
 
 def _tag_issue(path: Path, kind: str, context: Mapping[str, Any]) -> FieldIssue:
     field = context["discriminator"].strip("'")
     if kind == "union_tag_not_found":
-        return FieldIssue((*path, field), "field-missing", f"this required field is missing: {field}")
+        return FieldIssue((*path, field), "field-missing", "this required field is missing")
     allowed = sorted(word.strip("'") for word in context["expected_tags"].split(", "))
-    message = f"unknown {field} '{context['tag']}'; allowed are {listed(allowed)}"
+    message = f"unknown {field} {shown(context['tag'])}; allowed are {listed(allowed)}"
     return FieldIssue((*path, field), "field-value", message, did_you_mean(str(context["tag"]), allowed))
 
 
-def _document_path(document: Any, location: Sequence[str | int]) -> tuple[Path, set[str]]:
-    """Drop from pydantic's location what is not in the document: union tags, `[key]`, fields made from short forms."""
+def _value_words(kind: str, found: Any, context: Mapping[str, Any]) -> tuple[str, str]:
+    """Return message and hint for a value of the right type that is not allowed."""
+    if kind == "literal_error":
+        allowed = [_plain(word) for word in context["expected"].replace(" or ", ", ").split(", ")]
+        hint = did_you_mean(found, allowed) if isinstance(found, str) else ""
+        return f"{shown(found)} is not allowed; allowed are {listed(allowed)}", hint
+    if kind == "string_pattern_mismatch":
+        form = PATTERNS.get(context["pattern"], context["pattern"])
+        return f"{shown(found)} is not of the allowed form: {form}", ""
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"{shown(found)} is out of range; allowed are {words} {context[name]:,}", ""
+    if kind in ("string_too_short", "too_short"):
+        unit = "character" if isinstance(found, str) else "entry"
+        return f"{shown(found)} is too short; at least {context['min_length']} {unit} is needed", ""
+    if kind == "string_too_long":
+        return f"{shown(found)} has {len(found):,} characters; at most {context['max_length']} are allowed", ""
+    if kind == "value_error":
+        reason = str(context["error"])
+        return (reason if isinstance(found, Mapping) else f"{shown(found)}: {reason}"), ""
+    return f"{shown(found)} is not allowed here", ""
+
+
+def _plain(literal: str) -> str:
+    return {"True": "true", "False": "false"}.get(literal, literal.strip("'"))
+
+
+# ------------------------------------------------------------------------------------------- paths and the models there
+
+
+def document_path(document: Any, location: Sequence[str | int]) -> tuple[Path, set[str]]:
+    """Drop from a location what is not in the document: union tags, `[key]`, what short forms are expanded to.
+
+    Returns the path in the document and the dropped words, among them the tags of unions.
+    """
     path: list[str | int] = []
     tags: set[str] = set()
     here: Any = document
@@ -89,40 +164,52 @@ def _document_path(document: Any, location: Sequence[str | int]) -> tuple[Path, 
 
 def _field_names(model: type[Fields], path: Path, tags: set[str]) -> set[str]:
     """Return the field names that the models at `path` allow; `tags` chooses between the models of a union."""
-    models: list[type[Fields]] = [model]
+    found: list[Any] = [model]
     for step in path:
-        inner = [
-            found
-            for one in models
-            if step in one.model_fields
-            for found in _models_in(one.model_fields[str(step)].annotation)
-        ]
-        models = inner or models  # a key or an index inside a dict or list leaves the models as they are
-    tagged = [one for one in models if tags & _literals(one)]
-    return {name for one in tagged or models for name in one.model_fields}
+        found = [inner for one in _chosen(found, tags) for inner in _inside(one, step)]
+    chosen = _chosen(found, tags)
+    # a list that was written as its one mapping has no index in the path
+    chosen += _chosen([get_args(one)[0] for one in chosen if get_origin(one) is list], tags)
+    return {name for one in chosen if is_fields(one) for name in one.model_fields}
 
 
-def _models_in(annotation: Any) -> Iterator[type[Fields]]:
-    if isinstance(annotation, type) and issubclass(annotation, Fields):
+def _chosen(annotations: Sequence[Any], tags: set[str]) -> list[Any]:
+    """Take unions apart, and keep the models that a tag names where one does."""
+    arms = [arm for one in annotations for arm in union_arms(one)]
+    return [arm for arm in arms if tags & _literals(arm)] or arms
+
+
+def union_arms(annotation: Any) -> Iterator[Any]:
+    """Yield what a type may be, without marks: the members of a union, else the type itself."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from union_arms(get_args(annotation)[0])
+    elif origin in (Union, UnionType):
+        for arm in get_args(annotation):
+            yield from union_arms(arm)
+    else:
         yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)
 
 
-def _literals(model: type[Fields]) -> set[str]:
-    return {
-        value
-        for name in ("kind", "encoding")
-        if name in model.model_fields
-        for value in get_args(model.model_fields[name].annotation)
-    }
+def is_fields(annotation: Any) -> bool:
+    """Say whether a type is one of our mappings of fields."""
+    return isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, Fields)
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"a mapping of {listed(list(value), 3)}" if value else "an empty mapping"
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    if value is None:
-        return "an empty value"
-    return f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+def _inside(annotation: Any, step: str | int) -> Iterator[Any]:
+    """Yield the types one step below; a name steps through a list that was written as its one mapping."""
+    if is_fields(annotation):
+        if step in annotation.model_fields:
+            yield annotation.model_fields[step].annotation
+    elif get_origin(annotation) is dict:
+        yield get_args(annotation)[1]
+    elif get_origin(annotation) is list:
+        if isinstance(step, int):
+            yield get_args(annotation)[0]
+        else:
+            yield from (found for arm in union_arms(get_args(annotation)[0]) for found in _inside(arm, step))
+
+
+def _literals(model: Any) -> set[str]:
+    fields = model.model_fields if is_fields(model) else {}
+    return {value for name in ("kind", "encoding") if name in fields for value in get_args(fields[name].annotation)}

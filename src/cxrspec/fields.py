@@ -5,11 +5,12 @@ Nothing here knows a task, a source or a file.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 
 class Descriptive:
@@ -17,6 +18,42 @@ class Descriptive:
 
 
 DESCRIPTIVE: Final = Descriptive()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Mark a field, or the keys of a mapping, that must name something which the definition declares elsewhere."""
+
+    kind: str
+    """What is named, in the words of messages: source, split, subset, finding, protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """Let a field be written in a short form beside its long one, a mapping or a list."""
+
+    expand: Callable[[Any], Any]
+    """Return the long form of a short one, and any other value as it is."""
+    allowed: str
+    """What a message says after "is neither"."""
+    words: tuple[str, ...] = ()
+    """The short forms, where they are fixed words."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Expand before the value is validated."""
+        return core_schema.no_info_before_validator_function(self._expanded, handler(source))
+
+    def _expanded(self, value: Any) -> Any:
+        long = self.expand(value)
+        if isinstance(long, Mapping | list | Fields):
+            return long
+        raise PydanticCustomError("short_form", "short form", {"allowed": self.allowed, "words": self.words})
+
+
+def in_list(value: Any) -> Any:
+    """Return a mapping as a list of one, any other value as it is."""
+    return [value] if isinstance(value, Mapping) else value
+
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Version = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=64)]
@@ -27,8 +64,8 @@ CommitId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 """RFC 8785 numbers are IEEE doubles, so a seed stays below 2**53."""
-Count = Annotated[int, Field(ge=0)]
-PositiveCount = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+PositiveCount = Annotated[int, Field(ge=1, lt=2**53)]
 Share = Annotated[float, Field(ge=0, le=1)]
 OpenShare = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -38,8 +75,11 @@ PATTERNS: Final[dict[str, str]] = {
     r"^[a-z0-9]+([.-][a-z0-9]+)*$": "lower-case letters and digits joined by '-' or '.'",
     r"^[a-z0-9]+([._-][a-z0-9]+)*$": "lower-case letters and digits joined by '-', '_' or '.'",
     r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$": "lower-case letters and digits joined by '_', beginning with a letter",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, '.', '_' and '-', beginning with a letter or digit",
+    r"^[0-9a-f]{16}$": "16 lower-case hex digits (a subset id)",
     r"^[0-9a-f]{64}$": "64 lower-case hex digits (a sha256)",
     r"^[0-9a-f]{40}$": "a full commit id of 40 lower-case hex digits; a branch or tag can move, so resolve and pin it",
+    r"^-?[0-9.,]+( ?%)?$": "a number as it was printed",
 }
 """What each pattern means in words, for messages."""
 
@@ -94,59 +134,25 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """`benchmark@definition_version`, optionally with `:subset` or `/system`."""
-
-    benchmark: str
-    version: str
-    subset: str | None = None
-    system: str | None = None
-
-    def __str__(self) -> str:
-        tail = f":{self.subset}" if self.subset else f"/{self.system}" if self.system else ""
-        return f"{self.benchmark}@{self.version}{tail}"
-
-    @property
-    def definition(self) -> Reference:
-        """The same reference without subset or system."""
-        return Reference(self.benchmark, self.version)
-
-    @classmethod
-    def parse(cls, text: str) -> Reference:
-        """Read a reference; raise ValueError saying the form that is allowed.
-
-        >>> Reference.parse("nih-cxr14-findings@official-v3:test").subset
-        'test'
-        """
-        found = _REFERENCE.fullmatch(text)
-        if not found:
-            raise ValueError(
-                f"'{text}' is no reference; write benchmark@definition_version, "
-                "optionally followed by :subset or /system"
-            )
-        return cls(found["benchmark"], found["version"], found["subset"], found["system"])
-
-
-_REFERENCE: Final = re.compile(
-    r"(?P<benchmark>[a-z0-9]+(-[a-z0-9]+)*)@(?P<version>[a-z0-9]+([.-][a-z0-9]+)*)"
-    r"(:(?P<subset>[a-z][a-z0-9]*(_[a-z0-9]+)*)|/(?P<system>[a-z0-9]+([._-][a-z0-9]+)*))?"
-)
-
-
-def _column_form(value: Any) -> Any:
-    return {"column": value} if isinstance(value, str) else value
+SourceName = Annotated[Text, Names("source")]
+"""`source` or `source/file`."""
+SplitName = Annotated[Identifier, Names("split")]
+SubsetName = Annotated[Identifier, Names("subset")]
 
 
 class Column(Fields):
     """A column of a source: just its name for the items source, or `{source: ..., column: ...}`."""
 
     column: Text
-    source: Text | None = None
-    """`source` or `source/file`; the items source where absent."""
+    source: SourceName | None = None
+    """The items source where absent."""
 
 
-ColumnRef = Annotated[Column, BeforeValidator(_column_form, json_schema_input_type=str | Column)]
+def _column_form(value: Any) -> Any:
+    return {"column": value} if isinstance(value, str) else value
+
+
+ColumnRef = Annotated[Column, ShortForm(_column_form, "the name of a column nor a mapping of source and column")]
 """A column named in short (`Image Index`) or in full."""
 
 

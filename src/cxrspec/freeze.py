@@ -11,9 +11,9 @@ from cxrspec.compiler import Claim, Compiled, compile_definition
 from cxrspec.definition import Definition
 from cxrspec.digest import combined_id, json_text
 from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
-from cxrspec.fields import Reference
 from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
+from cxrspec.reference import Reference
 from cxrspec.registry import LOCK_FORMAT, Lock, Registry
 from cxrspec.sources import Store
 

@@ -47,7 +47,10 @@ class Canonicalizer:
     """The steps of a rule that are safe on one reference standard. Build it with `from_raw` or `from_reference`."""
 
     rule: IdRule
-    steps: tuple[_Step, ...]
+    on_paths: tuple[_Step, ...]
+    """Steps on the whole text, prefix included."""
+    on_names: tuple[_Step, ...]
+    """Steps on what follows the prefix, once the first ones are done."""
 
     @classmethod
     def from_raw(cls, rule: IdRule, raw_ids: Iterable[str]) -> Canonicalizer:
@@ -58,11 +61,12 @@ class Canonicalizer:
         """
         ids = list(dict.fromkeys(map(_clean, raw_ids)))
         _refuse_misfits(rule, ids)
-        bodies = [text.removeprefix(rule.prefix) for text in ids]
-        steps, outcome = _safe_steps(_steps(rule), bodies)
-        if rule.prefix and (_n_merged(bodies) or _n_merged([text.removeprefix(rule.prefix) for text in outcome])):
+        on_paths, names = _safe_steps(_path_steps(rule), ids)
+        bodies = [text.removeprefix(rule.prefix) for text in names]
+        if _n_merged(bodies):
             return cls.from_raw(replace(rule, prefix=""), ids)
-        return cls(rule, tuple(steps))
+        on_names, _ = _safe_steps(_name_steps(rule), bodies)
+        return cls(rule, on_paths, on_names)
 
     @classmethod
     def from_reference(cls, rule: IdRule, canonical_ids: Iterable[str]) -> Canonicalizer:
@@ -71,7 +75,7 @@ class Canonicalizer:
         if not all(text.startswith(rule.prefix) for text in ids):
             rule = replace(rule, prefix="")
         bodies = [text.removeprefix(rule.prefix) for text in ids]
-        return cls(rule, tuple(step for step in _steps(rule) if all(map(eq, map(step.apply, bodies), bodies))))
+        return cls(rule, _keeping_steps(_path_steps(rule), bodies), _keeping_steps(_name_steps(rule), bodies))
 
     def canonical(self, raw: str) -> str:
         """Return the canonical form of one raw id."""
@@ -83,13 +87,17 @@ class Canonicalizer:
         An id that does not fit the form comes back as it stands, so that it is reported as unknown.
         """
         prefix = self.rule.prefix
-        ids = [_clean(raw).removeprefix(prefix) for raw in raws]
+        ids = list(map(_clean, raws))
+        for step in self.on_paths:
+            ids = list(map(step.apply, ids))
+        if prefix:
+            ids = [text.removeprefix(prefix) for text in ids]
         n_repadded = 0
-        for step in self.steps:
+        for step in self.on_names:
             before, ids = ids, list(map(step.apply, ids))
             if step.apply is _repad:
                 n_repadded = sum(map(ne, before, ids))
-        return ([prefix + text.removeprefix(prefix) for text in ids] if prefix else ids), n_repadded
+        return ([prefix + text for text in ids] if prefix else ids), n_repadded
 
     def fits(self, raw: str) -> bool:
         """Say whether a raw id has the shape that the form asks for; every text fits `text` and `file_name`."""
@@ -128,10 +136,14 @@ def nearest_ids(words: Sequence[str], ids: Iterable[str]) -> list[str]:
     return found
 
 
-def _steps(rule: IdRule) -> list[_Step]:
+def _path_steps(rule: IdRule) -> list[_Step]:
+    return [_Step(_basename)] if rule.form == "file_name" else []
+
+
+def _name_steps(rule: IdRule) -> list[_Step]:
     steps = {
         "text": [],
-        "file_name": [_Step(_basename), _Step(_drop_extension), _Step(_repad)],
+        "file_name": [_Step(_drop_extension), _Step(_repad)],
         "study_path": [_Step(partial(_tail, _STUDY_TAIL), merges=True)],
         "image_path": [_Step(partial(_tail, _IMAGE_TAIL)), _Step(_drop_extension)],
     }[rule.form]
@@ -141,14 +153,19 @@ def _steps(rule: IdRule) -> list[_Step]:
     return steps
 
 
-def _safe_steps(steps: Iterable[_Step], ids: list[str]) -> tuple[list[_Step], list[str]]:
+def _safe_steps(steps: Iterable[_Step], ids: list[str]) -> tuple[tuple[_Step, ...], list[str]]:
+    """Return the steps that merge no ids unless that is their purpose, and the distinct ids after them."""
     safe = []
     for step in steps:
         after = list(map(step.apply, ids))
         if step.merges or not _n_merged(after):
             safe.append(step)
             ids = list(set(after)) if step.merges else after
-    return safe, ids
+    return tuple(safe), ids
+
+
+def _keeping_steps(steps: Iterable[_Step], ids: Sequence[str]) -> tuple[_Step, ...]:
+    return tuple(step for step in steps if all(map(eq, map(step.apply, ids), ids)))
 
 
 def _n_merged(ids: Sequence[str]) -> int:

@@ -6,11 +6,13 @@ Joins are by id and column name only, never by position.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from cxrspec.definition import Definition, ItemIdField, ItemList
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, SourceError, listed
+from cxrspec.field_errors import shown
 from cxrspec.fields import Column
 from cxrspec.ids import Canonicalizer, IdRule
 from cxrspec.sources import OpenedFile, Store, open_file
@@ -64,18 +66,23 @@ class SourceFiles:
     def table(self, reference: str, columns: Iterable[str]) -> Table:
         """Read columns of a source file; the caller names all that it will ever need from that file."""
         if reference not in self._tables:
-            self._tables[reference] = read_table(
-                self.file(reference).read(), name=reference, columns=sorted(set(columns))
-            )
+            data = self.file(reference).read()
+            table = read_table(data, name=reference, columns=sorted(set(columns)))
+            cells = {name: _composed(column) for name, column in table.columns.items()}
+            self._tables[reference] = replace(table, columns=cells)
         return self._tables[reference]
 
     def list_cells(self, items: ItemList) -> list[str]:
         """Return the raw ids of a list: the lines of a file, or a column of a table."""
+        data = self.file(items.source).read()
         if items.column is None:
-            return read_lines(self.file(items.source).read(), name=items.source)
-        return read_table(self.file(items.source).read(), name=items.source, columns=[items.column]).columns[
-            items.column
-        ]
+            return read_lines(data, name=items.source)
+        return read_table(data, name=items.source, columns=[items.column]).columns[items.column]
+
+
+def _composed(cells: list[str]) -> list[str]:
+    """Return cells in Unicode's NFC, in which definitions are read too: what looks equal must be equal."""
+    return cells if "".join(cells).isascii() else [unicodedata.normalize("NFC", cell) for cell in cells]
 
 
 class JoinedItems:
@@ -85,7 +92,8 @@ class JoinedItems:
         """Open the items source and build the roster.
 
         Raises:
-            DefinitionError: for ids that do not fit the form, rows of one item that disagree, items without group.
+            DefinitionError: for ids that do not fit the form, rows of one item that disagree, rows without id, items
+                without group.
             SourceError: for a source that cannot be opened.
         """
         self.files = files
@@ -96,7 +104,6 @@ class JoinedItems:
         table = files.table(self.source, self._needed[self.source])
         raw_ids = table.columns[self.items.item_id.column]
         self.canonicalizer = Canonicalizer.from_raw(id_rule(self.items.item_id), raw_ids)
-        self.n_rows = len(raw_ids)
         self._rows = {self.source: self._index(self.source, table, self.items.item_id.column)}
         self.item_ids: list[str] = sorted(self._rows[self.source])
         self.group_ids = self._groups()
@@ -106,40 +113,50 @@ class JoinedItems:
         source = column.source or self.source
         table = self.files.table(source, self._needed[source])
         if source not in self._rows:
-            self._rows[source] = self._index(source, table, self._key(source))
+            self._rows[source] = self._joined(source, table)
         cells, rows = table.columns[column.column], self._rows[source]
         return [cells[row] if (row := rows.get(item)) is not None else "" for item in self.item_ids]
 
     def place(self, column: Column, row: int) -> str:
-        """Say where the cell of an item stands."""
+        """Say where the cell of an item stands, or that its source has no row for the item."""
         source = column.source or self.source
-        table_row = self._rows[source].get(self.item_ids[row]) if source in self._rows else None
-        line = "" if table_row is None else f":{self.files.table(source, ()).line_of(table_row)}"
+        table_row = self._rows[source].get(self.item_ids[row])
+        line = " (no row)" if table_row is None else f":{self.files.table(source, ()).line_of(table_row)}"
         return f"{source}{line} column '{column.column}'"
+
+    def listed(self, items: ItemList) -> tuple[set[str], list[str]]:
+        """Return the ids that a list names: those of items, and the others in code-point order."""
+        named = set(self.canonicalizer.canonical_all(self.files.list_cells(items))[0])
+        known = named.intersection(self._rows[self.source])
+        return known, sorted(named - known)
 
     def only(self, rows: Sequence[int]) -> ItemRows:
         """Return a view of some items, given by their positions."""
         return ItemRows(self, rows)
 
-    def _key(self, source: str) -> str:
-        return (self.items.joins or {}).get(source, self.items.item_id.column)
+    def _joined(self, source: str, table: Table) -> dict[str, int]:
+        """Map item id to row in a further source; a source of other items altogether is refused."""
+        key = (self.items.joins or {}).get(source, self.items.item_id.column)
+        rows = self._index(source, table, key)
+        if rows.keys().isdisjoint(self._rows[self.source]):
+            message = f"no row names an item; its column '{key}' holds {listed(map(shown, rows), IDS_LISTED)}"
+            message += f", items are {listed(map(shown, self.item_ids), IDS_LISTED)}"
+            raise DefinitionError(Issue("item-missing", source, message, "Name the column of ids under items.joins"))
+        return rows
 
     def _index(self, source: str, table: Table, key: str) -> dict[str, int]:
         """Map item id to its first row; rows of one item must agree in every column that is read."""
         ids, _ = self.canonicalizer.canonical_all(table.columns[key])
         rows: dict[str, int] = {}
-        issues = []
+        differing: dict[str, list[int]] = {}
         compared = [cells for name, cells in table.columns.items() if name != key]
         for row, item in enumerate(ids):
             first = rows.setdefault(item, row)
             if first != row and any(cells[first] != cells[row] for cells in compared):
-                lines = f"lines {table.line_of(first)} and {table.line_of(row)}"
-                issues.append(
-                    Issue("item-duplicate", source, f"{lines} are both item '{item}' and differ", line=row + 1)
-                )
+                differing.setdefault(item, [first]).append(row)
+        issues = [*_without_id(source, table, key), *_differing(source, table, differing)]
         if issues:
-            rest = [Issue("item-duplicate", source, f"{len(issues) - IDS_LISTED:,} more items differ between rows")]
-            raise DefinitionError(issues[:IDS_LISTED] + (rest if len(issues) > IDS_LISTED else []))
+            raise DefinitionError(issues)
         return rows
 
     def _groups(self) -> list[str]:
@@ -153,6 +170,22 @@ class JoinedItems:
             message = f"{len(missing):,} items have no group id: {listed(missing, IDS_LISTED)}"
             raise DefinitionError(Issue("value-unknown", f"{self.source} items.group_id", message))
         return groups
+
+
+def _without_id(source: str, table: Table, key: str) -> Iterator[Issue]:
+    lines = [table.line_of(row) for row, cell in enumerate(table.columns[key]) if not cell.strip()]
+    if lines:
+        message = f"{len(lines):,} rows have no id in the column '{key}': lines {listed(lines, IDS_LISTED)}"
+        yield Issue("value-unknown", f"{source}:{lines[0]}", message, "Pin a file without such rows", lines[0])
+
+
+def _differing(source: str, table: Table, differing: Mapping[str, Sequence[int]]) -> Iterator[Issue]:
+    if differing:
+        first = table.line_of(next(iter(differing.values()))[0])
+        places = {item: listed([table.line_of(row) for row in rows], IDS_LISTED) for item, rows in differing.items()}
+        found = listed([f"'{item}' (lines {lines})" for item, lines in places.items()], IDS_LISTED)
+        message = f"{len(differing):,} items stand in several rows that differ in a column that is read: {found}"
+        yield Issue("item-duplicate", f"{source}:{first}", message, "Pin a file with one row per item", first)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 from cxrspec.definition import Definition, parse_definition
 from cxrspec.errors import DefinitionError
 from cxrspec.fields import FieldIssue
 from cxrspec.strict_yaml import load_document, located
+
+FORM: Final = "specs/<benchmark>/<definition_version>.yaml"
 
 
 def load_definition(path: Path, *, shown_as: str | None = None) -> Definition:
@@ -19,11 +23,20 @@ def load_definition(path: Path, *, shown_as: str | None = None) -> Definition:
     name = shown_as or path.as_posix()
     document, places, refused = load_document(path, shown_as=name)
     definition, issues = parse_definition(document)
-    if definition is None or refused:
+    issues += _misplaced(path, document)
+    if definition is None or refused or issues:
         raise DefinitionError([*refused, *(located(issue, name, places) for issue in issues)])
-    expected = f"{definition.benchmark}/{definition.definition_version}.yaml"
-    if not path.as_posix().endswith(f"/{expected}"):
-        message = f"benchmark and definition_version ask for the file {expected}"
-        issue = FieldIssue(("definition_version",), "path-mismatch", message, "Move the file, or mend the two fields")
-        raise DefinitionError(located(issue, name, places))
     return definition
+
+
+def _misplaced(path: Path, document: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    """Yield an issue for each of the two fields that say another place than the one the file stands in."""
+    absolute = path.absolute()
+    for field, found, place in (
+        ("benchmark", absolute.parent.name, "folder"),
+        ("definition_version", absolute.name.removesuffix(".yaml"), "file"),
+    ):
+        said = document.get(field)
+        if isinstance(said, str) and said != found:
+            message = f"'{said}' is not the name of the {place}, '{found}'; a definition is the file {FORM}"
+            yield FieldIssue((field,), "path-mismatch", message, "Move the file, or mend the field")

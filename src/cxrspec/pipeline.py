@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from cxrspec.errors import Issue, RegistryError
-from cxrspec.fields import Reference
 from cxrspec.files import write_whole
+from cxrspec.reference import Reference
 from cxrspec.registry import Lock, Registry
 
 BEGIN: Final = "  # -- begin: written by cxrspec from the locks, one freeze and one score per definition"
@@ -62,9 +62,7 @@ def dvc_add(registry: Registry, path: Path) -> bool:
     """
     if not (registry.root / ".dvc").is_dir():
         return False
-    done = subprocess.run(
-        ["dvc", "add", "--quiet", str(path)], cwd=registry.root, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["dvc", "add", str(path)], cwd=registry.root, capture_output=True, text=True, check=False)
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no reason given"]
         raise RegistryError(Issue("file-unsafe", registry.name(path), f"'dvc add' refused it: {words[0]}"))

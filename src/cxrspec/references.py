@@ -5,34 +5,69 @@ They read the raw document, so that a faulty field in one place hides no faulty 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, get_args, get_origin
 
 from cxrspec.errors import did_you_mean, listed
-from cxrspec.field_errors import mapping_at
-from cxrspec.fields import FieldIssue
+from cxrspec.field_errors import Path, document_path, is_fields, mapping_at, shown
+from cxrspec.fields import FieldIssue, Fields, Names, ShortForm
 from cxrspec.tasks import Task
 
 COUNTS: Final = ("items", "groups", "covariates", "pool")
 """What freezing counts in every task; `expect` may claim these and the task's own tallies."""
 
 
-def check_references(document: Mapping[str, Any], task: type[Task] | None) -> Iterator[FieldIssue]:
-    """Check names on the raw document, so that a faulty field elsewhere hides nothing."""
+def check_references(document: Mapping[str, Any], model: type[Fields], task: type[Task] | None) -> Iterator[FieldIssue]:
+    """Check names on the raw document of a definition, so that a faulty field elsewhere hides nothing."""
     declared = {
         "source": _source_names(document),
         "split": list(mapping_at(document, "splits")),
         "subset": list(mapping_at(document, "subsets")),
+        **(task.declared(document) if task else {}),
     }
-    for path, kind, name in _named(document):
-        if isinstance(name, str) and name not in declared[kind]:
-            allowed = declared[kind]
-            message = f"unknown {kind} '{name}'; declared are {listed(allowed) or 'none'}"
-            yield FieldIssue(path, "reference-unknown", message, did_you_mean(name, allowed))
+    for one in (model, task) if task else (model,):
+        for path, kind, name in mentions(one, document):
+            if name not in declared.get(kind, (name,)):
+                yield undeclared(document_path(document, path)[0], kind, name, declared[kind])
+    yield from _check_names(document)
     yield from _check_subsets(document)
-    yield from _check_expectations(document, task)
+    yield from _check_expectations(document, task, declared)
     if task:
         yield from task.check_references(document, declared)
+
+
+def undeclared(path: Path, kind: str, name: str, declared: Sequence[str]) -> FieldIssue:
+    """Return the issue of a name that nothing declares."""
+    message = f"unknown {kind} {shown(name)}; declared are {listed(declared) or 'none'}"
+    return FieldIssue(path, "reference-unknown", message, did_you_mean(name, declared))
+
+
+def mentions(
+    annotation: Any, value: Any, path: Path = (), marks: Sequence[Any] = ()
+) -> Iterator[tuple[Path, str, str]]:
+    """Yield (path, kind, name) of every name in a raw value whose type says, by `Names`, that it must be declared."""
+    for mark in marks:
+        if isinstance(mark, ShortForm):
+            value = mark.expand(value)
+        if isinstance(mark, Names) and isinstance(value, str):
+            yield path, mark.kind, value
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        yield from mentions(parts[0], value, path, parts[1:])
+    elif is_fields(annotation):
+        for name, field in annotation.model_fields.items():
+            if isinstance(value, Mapping) and name in value:
+                yield from mentions(field.annotation, value[name], (*path, name), field.metadata)
+    elif origin is dict:
+        for key, inner in value.items() if isinstance(value, Mapping) else ():
+            yield from mentions(parts[0], key, (*path, key))
+            yield from mentions(parts[1], inner, (*path, key))
+    elif origin is list:
+        for i, inner in enumerate(value if isinstance(value, list) else ()):
+            yield from mentions(parts[0], inner, (*path, i))
+    else:  # a union, or a type without parts
+        for part in parts:
+            yield from mentions(part, value, path)
 
 
 def _source_names(document: Mapping[str, Any]) -> list[str]:
@@ -43,23 +78,20 @@ def _source_names(document: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _named(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
-    """Yield (path, kind, name) of every mention of a source, split or subset in the document."""
-    if isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _named(item, (*path, i))
-    for key, item in value.items() if isinstance(value, Mapping) else ():
-        here = (*path, key)
-        if key == "source" or (key == "in_list" and isinstance(item, str)):
-            yield here, "source", item
-        elif key == "joins" and path == ("items",):
-            yield from (((*here, source), "source", source) for source in mapping_at(value, key))
-        elif key == "split" and "pool" in path:
-            yield here, "split", item
-        elif key == "disjoint_from":
-            yield here, "subset", item
-        elif here != ("sources",):
-            yield from _named(item, here)
+def _check_names(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    """Refuse names that would mean two things in a frozen table, a join or a chain of versions."""
+    items = mapping_at(document, "items")
+    if "item_id" in mapping_at(items, "covariates"):
+        message = "'item_id' is the first column of the table of covariates"
+        yield FieldIssue(("items", "covariates", "item_id"), "reference-conflict", message, "Choose another name")
+    source = items.get("source")
+    if isinstance(source, str) and source in mapping_at(items, "joins"):
+        message = f"{shown(source)} is the items source; its ids stand in the column of item_id"
+        yield FieldIssue(("items", "joins", source), "reference-conflict", message, "Leave it out")
+    version = document.get("definition_version")
+    if version is not None and version == document.get("supersedes"):
+        message = f"{shown(version)} cannot supersede itself"
+        yield FieldIssue(("supersedes",), "reference-conflict", message, "Name the version before it")
 
 
 def _check_subsets(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -78,20 +110,38 @@ def _check_subsets(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
             chain.append(other)
 
 
-def _check_expectations(document: Mapping[str, Any], task: type[Task] | None) -> Iterator[FieldIssue]:
+def _check_expectations(
+    document: Mapping[str, Any], task: type[Task] | None, declared: Mapping[str, Sequence[str]]
+) -> Iterator[FieldIssue]:
     subsets = [*mapping_at(document, "subsets"), "roster"]
     covariates = list(mapping_at(mapping_at(document, "items"), "covariates"))
     for subset, claims in mapping_at(document, "expect").items():
+        path: Path = ("expect", subset)
         if subset not in subsets:
-            message = f"unknown subset '{subset}'; declared are {listed(subsets)}"
-            yield FieldIssue(("expect", subset), "reference-unknown", message, did_you_mean(str(subset), subsets))
-        for path, part in ((("expect", subset), claims), (("expect", subset, "pool"), mapping_at(claims, "pool"))):
-            allowed = [*COUNTS, *(task.TALLIES if task else ())]
-            for key in part if isinstance(part, Mapping) and task else ():
-                if key not in allowed:
-                    message = f"unknown count '{key}'; {task.NAME if task else ''} counts {listed(allowed)}"
-                    yield FieldIssue((*path, key), "field-unknown", message, did_you_mean(str(key), allowed))
+            yield undeclared(path, "subset", str(subset), subsets)
+        if subset == "roster" and "pool" in mapping_at(document["expect"], subset):
+            message = "the roster is chosen from no pool"
+            yield FieldIssue((*path, "pool"), "reference-conflict", message, "Claim the counts of the roster itself")
+        for place, part in ((path, claims), ((*path, "pool"), mapping_at(claims, "pool"))):
             for name in mapping_at(part, "covariates"):
                 if name not in covariates:
-                    message = f"unknown covariate '{name}'; declared are {listed(covariates) or 'none'}"
-                    yield FieldIssue((*path, "covariates", name), "reference-unknown", message)
+                    yield undeclared((*place, "covariates", name), "covariate", str(name), covariates)
+            if task and isinstance(part, Mapping):
+                yield from _check_tallies(place, part, task, declared)
+
+
+def _check_tallies(
+    path: Path, claims: Mapping[str, Any], task: type[Task], declared: Mapping[str, Sequence[str]]
+) -> Iterator[FieldIssue]:
+    for count, claim in claims.items():
+        place, by = (*path, count), task.TALLIES.get(count)
+        if count not in (*COUNTS, *task.TALLIES):
+            allowed = [*COUNTS, *task.TALLIES]
+            message = f"unknown count '{count}'; {task.NAME} counts {listed(allowed)}"
+            yield FieldIssue(place, "field-unknown", message, did_you_mean(str(count), allowed))
+        elif by and isinstance(claim, Mapping):
+            for name in claim:
+                if name not in declared[by]:
+                    yield undeclared((*place, name), by, str(name), declared[by])
+        elif by and isinstance(claim, int):
+            yield FieldIssue(place, "field-type", f"{count} are counted by {by}: give a mapping of {by} to count")

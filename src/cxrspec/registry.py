@@ -5,75 +5,22 @@ No other module builds a path below `registry/`. A write is whole or absent; rea
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cxrspec.digest import Table, sha256_hex, short_id
 from cxrspec.errors import Issue, RegistryError, listed
-from cxrspec.fields import Reference
-from cxrspec.files import UNFINISHED, write_whole
+from cxrspec.files import UNFINISHED, holding
+from cxrspec.lock import RESTORE, Lock, parse_lock
 from cxrspec.provenance import DvcFiles, Git
+from cxrspec.reference import Reference
 
-LOCK_FORMAT: Final = 1
-"""Raised when a reader of the old form could misread the new one; old forms are read for ever."""
 BUSY_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True)
-class Lock:
-    """A frozen definition: the parsed `lock.json` with the bytes it was read from."""
-
-    data: bytes
-    document: Mapping[str, Any]
-
-    @property
-    def reference(self) -> Reference:
-        """`benchmark@definition_version`."""
-        return Reference(self.document["benchmark"], self.document["definition_version"])
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """The score-relevant definition as plain values."""
-        return dict(self.document["definition"])
-
-    @property
-    def definition_digest(self) -> str:
-        """SHA-256 of the score-relevant definition."""
-        return str(self.document["definition_digest"])
-
-    @property
-    def subsets(self) -> Mapping[str, Mapping[str, Any]]:
-        """Per subset its digests and counts."""
-        found: Mapping[str, Mapping[str, Any]] = self.document["subsets"]
-        return found
-
-    @property
-    def subset_ids(self) -> dict[str, str]:
-        """Per subset its id, the first 16 hex digits of its digest."""
-        return {name: short_id(subset["digest"]) for name, subset in self.subsets.items()}
-
-    @property
-    def tables(self) -> dict[str, str]:
-        """Every frozen table by the name of its file, with its SHA-256."""
-        found = {"roster": str(self.document["roster"]["digest"])}
-        for name, subset in self.subsets.items():
-            found[name] = str(subset["digest"])
-            if subset.get("covariates_digest"):
-                found[f"{name}.covariates"] = str(subset["covariates_digest"])
-        return found
-
-    @property
-    def redistribute(self) -> bool:
-        """Whether rows may be passed on; an absent mark means yes."""
-        sources = self.document["description"].get("sources", {}).values()
-        return all(source.get("redistribute", True) for source in sources)
+"""How long a writer waits for another one before it gives up."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 from cxrspec import __version__
 from cxrspec.digest import Table, json_text, short_id
 from cxrspec.errors import Issue, RegistryError
-from cxrspec.fields import Reference
 from cxrspec.files import write_whole
 from cxrspec.ids import IdRule
 from cxrspec.predictions import ColumnNames, Embeddings, ExpectedItems, Scores, read_embeddings, read_scores
+from cxrspec.reference import Reference
 from cxrspec.registry import Lock, Registry
 from cxrspec.submission import Submission, check_submission, load_submission, read_predictions_file, task_of
 from cxrspec.tasks import Evaluation, EvaluationInput, PredictionNeed

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from cxrspec.errors import listed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-def stratified_choice(labels: NDArray[np.bool_], size: int, minimum_positives: int = 0) -> NDArray[np.bool_]:
+def stratified_choice(
+    labels: NDArray[np.bool_], size: int, minimum_positives: int = 0, *, names: Sequence[str] = ()
+) -> NDArray[np.bool_]:
     """Choose `size` items so that each label keeps its share, by iterative stratification without randomness.
 
     Sechidis, Tsoumakas and Vlahavas, "On the stratification of multi-label data", ECML PKDD 2011, with two sides
@@ -23,34 +28,41 @@ def stratified_choice(labels: NDArray[np.bool_], size: int, minimum_positives: i
         labels: [n_items, n_labels] in rank order, see `digest.seed_hash_order`.
         size: number of items to choose.
         minimum_positives: smallest number of chosen positives of each label.
+        names: what messages call the labels.
 
     Returns:
         [n_items] true for the chosen items.
 
     Raises:
-        ValueError: if the pool has fewer items than `size`, or a label fewer positives than the minimum.
+        ValueError: if the pool has fewer items than `size`, or a label fewer positives than the minimum in the pool
+            or, where too many labels compete for too few places, among the chosen items.
     """
     import numpy as np
 
     n_items = len(labels)
-    positives = labels.sum(axis=0, dtype=np.int64)
+    remaining = labels.sum(axis=0, dtype=np.int64)
     if size > n_items:
         raise ValueError(f"the pool has {n_items:,} items; {size:,} are asked for")
-    if short := [int(i) for i in np.flatnonzero(positives < minimum_positives)]:
-        raise ValueError(f"label columns {short} have fewer than {minimum_positives} positives in the pool")
+    _refuse_short(remaining, minimum_positives, names, "in the pool")
     sides = _Sides.of(labels, size, minimum_positives)
     free = np.ones(n_items, dtype=np.bool_)
-    while True:
-        remaining = labels[free].sum(axis=0)
-        if not remaining.any():
-            break
+    while remaining.any():
         rarest = int(np.argmin(np.where(remaining > 0, remaining, n_items + 1)))
         rows = np.flatnonzero(free & labels[:, rarest])
         sides.deal(rows, rarest)
         free[rows] = False
+        remaining -= labels[rows].sum(axis=0)
     for rows in (np.flatnonzero(free), np.flatnonzero(~free & ~sides.chosen)):
         sides.chosen[rows[: size - int(sides.chosen.sum())]] = True
+    _refuse_short(labels[sides.chosen].sum(axis=0), minimum_positives, names, f"among the {size:,} that are chosen")
     return sides.chosen
+
+
+def _refuse_short(positives: NDArray[np.int64], minimum: int, names: Sequence[str], where: str) -> None:
+    short = {names[i] if names else f"label {i}": int(n) for i, n in enumerate(positives) if n < minimum}
+    if short:
+        found = listed([f"{name} {n:,}" for name, n in short.items()])
+        raise ValueError(f"{minimum:,} positives are asked for; {where} there are fewer: {found}")
 
 
 @dataclass
@@ -59,7 +71,8 @@ class _Sides:
 
     labels: NDArray[np.bool_]
     desired: NDArray[np.int64]
-    places: NDArray[np.int64]
+    """[2, n_labels]"""
+    places: list[int]
     chosen: NDArray[np.bool_]
 
     @classmethod
@@ -70,24 +83,33 @@ class _Sides:
         positives = labels.sum(axis=0, dtype=np.int64)
         wanted = np.maximum(size * positives, minimum_positives * n_items)
         desired = np.stack([wanted, n_items * positives - wanted])
-        places = np.array([size * n_items, (n_items - size) * n_items], dtype=np.int64)
+        places = [size * n_items, (n_items - size) * n_items]
         return cls(labels, desired, places, np.zeros(n_items, dtype=np.bool_))
 
     def deal(self, rows: NDArray[np.int64], label: int) -> None:
-        """Give every row to a side; the rest takes its surplus in one slice, only then is each row weighed."""
-        n_items = len(self.labels)
-        surplus = int(self.desired[1, label] - self.desired[0, label])
-        slice_end = len(rows) if self.places[0] <= 0 else min(len(rows), max(0, -(-surplus // n_items)))
-        self._give(rows[:slice_end], 1)
-        for row in rows[slice_end:]:
-            here = (self.desired[0, label], self.places[0])
-            there = (self.desired[1, label], self.places[1])
-            side = 0 if self.places[0] > 0 and here > there else 1
-            self._give(row[None], side)
+        """Give every row to a side: the rest takes its surplus in one slice, only then is each row weighed.
 
-    def _give(self, rows: NDArray[np.int64], side: int) -> None:
+        Which side a row goes to depends on the desires for this one label and on the places, so plain numbers are
+        enough while its rows are dealt; the desires for the other labels are counted once at the end.
+        """
         n_items = len(self.labels)
-        self.desired[side] -= n_items * self.labels[rows].sum(axis=0)
-        self.places[side] -= n_items * len(rows)
-        if side == 0:
-            self.chosen[rows] = True
+        here, there = (int(side[label]) for side in self.desired)
+        places_here, places_there = self.places
+        n_slice = min(len(rows), max(0, -(-(there - here) // n_items)))
+        there, places_there = there - n_slice * n_items, places_there - n_slice * n_items
+        taken = []
+        for position in range(n_slice, len(rows)):
+            if places_here <= 0:
+                break
+            if (here, places_here) > (there, places_there):
+                taken.append(position)
+                here, places_here = here - n_items, places_here - n_items
+            else:
+                there, places_there = there - n_items, places_there - n_items
+        chosen = rows[taken]
+        self.chosen[chosen] = True
+        given = self.labels[chosen].sum(axis=0)
+        self.desired[0] -= n_items * given
+        self.desired[1] -= n_items * (self.labels[rows].sum(axis=0) - given)
+        self.places[0] -= n_items * len(chosen)
+        self.places[1] -= n_items * (len(rows) - len(chosen))

@@ -14,7 +14,8 @@ from pydantic import Field, StringConstraints, ValidationError
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import DefinitionError, Issue, RegistryError, SubmissionError, listed
 from cxrspec.field_errors import field_issue
-from cxrspec.fields import Fields, Identifier, Reference, Sha256, SystemName, Text
+from cxrspec.fields import Fields, Identifier, Sha256, SystemName, Text
+from cxrspec.reference import Reference
 from cxrspec.registry import Lock, Registry
 from cxrspec.strict_yaml import dump_document, load_document, located
 from cxrspec.tasks import TASKS, PredictionNeed, Task

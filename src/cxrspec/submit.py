@@ -9,8 +9,8 @@ from typing import Final
 
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
-from cxrspec.fields import Reference
 from cxrspec.files import write_whole
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.score import read_predictions, read_subsets
 from cxrspec.submission import (

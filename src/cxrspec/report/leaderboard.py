@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cxrspec.digest import json_text
-from cxrspec.fields import Reference
 from cxrspec.files import write_whole
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.reported import load_reported
 from cxrspec.score import read_report

@@ -68,7 +68,7 @@ def refuse_file_stand_in(path: Path, where: str) -> None:
 def refuse_stand_in(head: bytes, where: str) -> None:
     """Raise SourceError if the first bytes are those of a git-lfs pointer, an HTML page or a torrent."""
     if head.lstrip().lower().startswith(_STAND_INS):
-        from cxrspec.containers import open_bytes  # imported late: only a faulty file pays for it
+        from cxrspec.tables.containers import open_bytes  # imported late: only a faulty file pays for it
 
         open_bytes(head, where)
 

@@ -101,7 +101,7 @@ def _last_error(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _read_member(wheel: Path, member: str, where: str) -> bytes:
-    from cxrspec.containers import read_bounded
+    from cxrspec.tables.containers import read_bounded
 
     try:
         with zipfile.ZipFile(wheel) as archive:

@@ -5,10 +5,12 @@ A task sees columns and arrays, never files, sources or the registry.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
@@ -17,6 +19,18 @@ from cxrspec.fields import Column, FieldIssue, Fields
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_SPACING: Final = re.compile(r"[\s_-]+")
+
+
+def plain_name(name: str) -> str:
+    """Return a label without case, blanks, `_` and `-`, the form in which labels are compared.
+
+    >>> plain_name("Pleural_Thickening")
+    'pleuralthickening'
+    """
+    return _SPACING.sub("", unicodedata.normalize("NFC", name)).casefold()
 
 
 class ItemColumns(Protocol):
@@ -79,15 +93,20 @@ class Task(Fields):
     """Base of the tasks; a subclass declares its YAML fields and answers these questions about them."""
 
     NAME: ClassVar[str]
-    TALLIES: ClassVar[tuple[str, ...]]
-    """Names of the counts that `tally` returns and `expect` may claim."""
+    TALLIES: ClassVar[Mapping[str, str | None]]
+    """Names of the counts that `tally` returns and `expect` may claim; the kind of name each is counted by, if any."""
+
+    @classmethod
+    @abstractmethod
+    def declared(cls, document: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Return, by kind, the names that the task's fields declare in a raw document; see `fields.Names`."""
 
     @classmethod
     @abstractmethod
     def check_references(
         cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
     ) -> Iterator[FieldIssue]:
-        """Yield every name in the raw document that nothing declares; parts of the wrong type are passed over."""
+        """Yield what contradicts itself in the raw document; parts of the wrong type are passed over."""
 
     @abstractmethod
     def source_columns(self) -> Sequence[Column]:
@@ -105,6 +124,11 @@ class Task(Fields):
     @abstractmethod
     def strata(self, columns: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
         """Return the labels [n_items, n_labels] that a stratified selection balances."""
+
+    @property
+    @abstractmethod
+    def strata_names(self) -> tuple[str, ...]:
+        """What messages call the columns of `strata`."""
 
     @abstractmethod
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:

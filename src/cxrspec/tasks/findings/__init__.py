@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from cxrspec.errors import Issue, did_you_mean, listed
-from cxrspec.field_errors import list_at, mapping_at
+from cxrspec.errors import Issue
+from cxrspec.field_errors import mapping_at
 from cxrspec.fields import (
     Column,
     FieldIssue,
     Fields,
     Identifier,
+    Names,
     OpenShare,
     Positive,
     PositiveCount,
     Share,
+    ShortForm,
+    SubsetName,
     Text,
+    in_list,
 )
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
+from cxrspec.tasks.findings.rules import check_findings
 from cxrspec.tasks.task import Evaluation, EvaluationInput, ItemColumns, PredictionColumn, PredictionNeed, Task
 
 if TYPE_CHECKING:
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["FindingsTask", "Interval", "Metric", "Probe", "ZeroShot"]
+
+FindingName = Annotated[Identifier, Names("finding")]
 
 
 class Interval(Fields):
@@ -41,22 +48,30 @@ class Interval(Fields):
     """Largest share of resamples that may be undefined before the interval is null; 0.01 where absent."""
 
 
+class Prompts(Fields):
+    """A score is the similarity to the positive text minus that to the negative one."""
+
+    positive: Text
+    negative: Text
+
+
 class ZeroShot(Fields):
     """The submission brings one score per finding and item."""
 
-    prompts: dict[Identifier, dict[Literal["positive", "negative"], Text]] | None = None
+    prompts: dict[FindingName, Prompts] | None = None
     """Per finding, the texts that an image-text model must have used."""
 
 
 class Probe(Fields):
     """The submission brings one embedding per item; one logistic head per finding is fitted on a frozen subset."""
 
-    fit_on: Identifier
+    fit_on: SubsetName
     standardize: bool
     C: Annotated[list[Positive], Field(min_length=1)]
     folds: Annotated[int, Field(ge=2, le=100)]
     select_by: Literal["log_loss"]
-    solver: Literal["lbfgs"]
+    solver: Literal["lbfgs", "newton-cg"]
+    """Solver of the fits on folds; the refit at the chosen C always runs to the optimum, which no solver moves."""
     max_iter: PositiveCount
     tol: Positive
     class_weight: Literal["balanced"] | None = None
@@ -71,20 +86,16 @@ class Protocols(Fields):
     probe: Probe | None = None
 
 
-def _list_form(value: Any) -> Any:
-    return [value] if isinstance(value, Mapping) else value
-
-
 class Metric(Fields):
     """One number of the leaderboard: a ranking metric per finding, averaged without weights."""
 
     name: Identifier
     kind: Literal["roc_auc", "average_precision"]
-    protocol: Literal["zero_shot", "probe"]
+    protocol: Annotated[Literal["zero_shot", "probe"], Names("protocol")]
     average: Literal["macro"]
-    subset: Identifier | None = None
+    subset: SubsetName | None = None
     """The subset that is scored; `test` where absent."""
-    interval: Annotated[list[Interval], BeforeValidator(_list_form), Field(min_length=1)]
+    interval: Annotated[list[Interval], ShortForm(in_list, "an interval nor a list of intervals"), Field(min_length=1)]
 
     @property
     def scored_subset(self) -> str:
@@ -96,33 +107,35 @@ class FindingsTask(Task):
     """Binary (or uncertain) labels per finding; ROC-AUC and average precision, by scores or by a probe."""
 
     NAME: ClassVar[str] = "findings"
-    TALLIES: ClassVar[tuple[str, ...]] = ("positives", "negatives", "uncertain", "blank", "none")
+    TALLIES: ClassVar[Mapping[str, str | None]] = {
+        **dict.fromkeys(("positives", "negatives", "uncertain", "blank"), "finding"),
+        "none": None,
+    }
 
     findings: Annotated[dict[Identifier, Text], Field(min_length=1)]
     """Our name: the source's label. Columns stand in code-point order of our names: key order never matters."""
-    aliases: dict[Identifier, list[Text]] | None = None
-    """Our name: further spellings, in the sources and in predictions."""
+    aliases: dict[FindingName, list[Text]] | None = None
+    """Our name: further spellings, in separated lists of a source and in predictions; case, blanks, `_` and `-` never
+    matter there."""
     labels: Labels
     protocols: Protocols
     metrics: Annotated[list[Metric], Field(min_length=1)]
 
     @classmethod
+    def declared(cls, document: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Return the findings, and the protocols that are not left empty."""
+        protocols = mapping_at(document, "protocols")
+        return {
+            "finding": list(mapping_at(document, "findings")),
+            "protocol": [name for name, fields in protocols.items() if fields is not None],
+        }
+
+    @classmethod
     def check_references(
         cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
     ) -> Iterator[FieldIssue]:
-        """Yield unknown findings, subsets and protocols that `aliases`, `protocols` and `metrics` name."""
-        findings, protocols = mapping_at(document, "findings"), mapping_at(document, "protocols")
-        known = {"finding": list(findings), "protocol": list(protocols), "subset": declared["subset"]}
-        for path, kind, name in _named(document, protocols):
-            if isinstance(name, str) and name not in known[kind]:
-                yield FieldIssue(
-                    path,
-                    "reference-unknown",
-                    f"unknown {kind} '{name}'; declared are {listed(known[kind]) or 'none'}",
-                    did_you_mean(name, known[kind]),
-                )
-        yield from _repeated_spellings(findings, mapping_at(document, "aliases"))
-        yield from _repeated_metrics(document)
+        """Yield spellings that name two findings, labels outside the vocabulary, metrics and protocols without use."""
+        yield from check_findings(document, declared)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -146,6 +159,11 @@ class FindingsTask(Task):
         import numpy as np
 
         return np.array([[cell == POSITIVE for cell in column] for column in columns], dtype=np.bool_).T
+
+    @property
+    def strata_names(self) -> tuple[str, ...]:
+        """The findings in code-point order."""
+        return self.column_names
 
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Count each label per finding, and the items with none of the findings positive."""
@@ -194,47 +212,3 @@ class FindingsTask(Task):
         from cxrspec.tasks.findings.evaluation import evaluate
 
         return evaluate(self, given)
-
-
-def _named(
-    document: Mapping[str, Any], protocols: Mapping[str, Any]
-) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
-    for name in mapping_at(document, "aliases"):
-        yield ("aliases", name), "finding", name
-    for name in mapping_at(mapping_at(protocols, "zero_shot"), "prompts"):
-        yield ("protocols", "zero_shot", "prompts", name), "finding", name
-    yield ("protocols", "probe", "fit_on"), "subset", mapping_at(protocols, "probe").get("fit_on")
-    for i, metric in enumerate(list_at(document, "metrics")):
-        if isinstance(metric, Mapping):
-            yield ("metrics", i, "protocol"), "protocol", metric.get("protocol")
-            yield ("metrics", i, "subset"), "subset", metric.get("subset", "test")
-
-
-def _repeated_spellings(findings: Mapping[str, Any], aliases: Mapping[str, Any]) -> Iterator[FieldIssue]:
-    owner: dict[str, str] = {}
-    for path, ours, spelling in (
-        *((("findings", ours), ours, theirs) for ours, theirs in findings.items()),
-        *(
-            (("aliases", ours, i), ours, theirs)
-            for ours, spellings in aliases.items()
-            if isinstance(spellings, list)
-            for i, theirs in enumerate(spellings)
-        ),
-    ):
-        if isinstance(spelling, str) and owner.setdefault(spelling, ours) != ours:
-            yield FieldIssue(
-                path, "reference-conflict", f"'{spelling}' names both {owner[spelling]} and {ours}", "Keep one of them"
-            )
-
-
-def _repeated_metrics(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
-    seen: dict[Any, int] = {}
-    for i, metric in enumerate(list_at(document, "metrics")):
-        name = metric.get("name") if isinstance(metric, Mapping) else None
-        if isinstance(name, str) and seen.setdefault(name, i) != i:
-            yield FieldIssue(
-                ("metrics", i, "name"),
-                "reference-conflict",
-                f"metrics[{seen[name]}] is also called '{name}'",
-                "Give each metric a name of its own",
-            )

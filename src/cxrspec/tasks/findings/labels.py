@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator
 
-from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
-from cxrspec.fields import Column, ColumnRef, Fields, Text
-from cxrspec.tasks.task import ItemColumns
+from cxrspec.errors import IDS_LISTED, NAMES_LISTED, DefinitionError, Issue, listed
+from cxrspec.field_errors import shown
+from cxrspec.fields import Column, ColumnRef, Fields, SourceName, Text
+from cxrspec.tasks.task import ItemColumns, plain_name
 
 POSITIVE, NEGATIVE, UNCERTAIN, BLANK = "1", "0", "-1", ""
 LABEL_CELLS: Final = (POSITIVE, NEGATIVE, UNCERTAIN, BLANK)
@@ -24,45 +25,49 @@ class SeparatedLabels(Fields):
     negative: Text | None = None
     """The name that stands for "none of them" (`No Finding`); beside another name it is refused."""
     vocabulary: list[Text] | None = None
-    """Every name that may occur; where given, any other name is refused."""
+    """Every name that may occur beside the findings' own: any other is refused, so no label is lost by its spelling."""
 
     def columns(self, findings: Mapping[str, str]) -> list[Column]:
         """Return the source columns that are read."""
         return [self.column]
 
     def decode(self, items: ItemColumns, findings: Mapping[str, Sequence[str]]) -> list[list[str]]:
-        """Return one column of `1`/`0` per finding; `findings` maps our name to all spellings of the source."""
-        spelling = {name: ours for ours, spellings in findings.items() for name in spellings}
+        """Return one column of `1`/`0` per finding; `findings` maps our name to all spellings of the source.
+
+        Case, blanks, `_` and `-` of a name never matter.
+        """
+        owner = {plain_name(name): ours for ours, spellings in findings.items() for name in spellings}
+        allowed = {*owner, *map(plain_name, (*(self.vocabulary or ()), *([self.negative] if self.negative else [])))}
         cells = items.cells(self.column)
         kinds: dict[str, list[str]] = {}
         faults: dict[str, str] = {}
         for text in set(cells):
             names = [name.strip() for name in text.split(self.separator)]
-            fault = self._fault(names, spelling)
-            if fault:
+            if fault := self._fault(names, allowed):
                 faults[text] = fault
-            present = {spelling.get(name) for name in names}
+            present = {owner.get(plain_name(name)) for name in names}
             kinds[text] = [POSITIVE if ours in present else NEGATIVE for ours in findings]
         if faults:
             raise DefinitionError(_cell_issues(items, self.column, cells, faults))
-        return [list(column) for column in zip(*(kinds[text] for text in cells), strict=True)]
+        rows = zip(*(kinds[text] for text in cells), strict=True)
+        return [list(column) for column in rows] if cells else [[] for _ in findings]
 
-    def _fault(self, names: Sequence[str], spelling: Mapping[str, str]) -> str:
+    def _fault(self, names: Sequence[str], allowed: Set[str]) -> str:
         if names == [""]:
             return "an empty cell says neither a finding nor that there is none"
-        if self.negative in names and len(names) > 1:
+        plain = list(map(plain_name, names))
+        if self.negative and plain_name(self.negative) in plain and len(set(plain)) > 1:
             return f"'{self.negative}' stands beside another name"
-        allowed = {*(self.vocabulary or ()), *spelling, self.negative}
-        unknown = [name for name in names if self.vocabulary is not None and name not in allowed]
-        return f"{listed(unknown)} is not in the vocabulary" if unknown else ""
+        unknown = [f"'{name}'" for name, key in zip(names, plain, strict=True) if key not in allowed]
+        return f"{listed(unknown)} is neither a finding's label or alias nor in the vocabulary" if unknown else ""
 
 
 class ColumnLabels(Fields):
     """One column per finding: `YES`/`NO`, or the numbers 1, 0, -1 (uncertain) and blank (not mentioned)."""
 
     encoding: Literal["yes_no", "four_value"]
-    source: Text | None = None
-    """`source` or `source/file` that holds the columns; the items source where absent."""
+    source: SourceName | None = None
+    """Where the columns stand; the items source where absent."""
 
     def columns(self, findings: Mapping[str, str]) -> list[Column]:
         """Return the source columns that are read."""
@@ -107,13 +112,17 @@ def _cell_issues(items: ItemColumns, column: Column, cells: Sequence[str], fault
     for row, text in enumerate(cells):
         if text in faults:
             rows.setdefault(text, []).append(row)
-    return [
+    issues = [
         Issue(
             "value-unknown",
             items.place(column, found[0]),
-            f"{text!r} in {len(found):,} cells, first for {listed([items.item_ids[r] for r in found], IDS_LISTED)}: "
+            f"{shown(text)} in {len(found):,} cells, of {listed([items.item_ids[r] for r in found], IDS_LISTED)}: "
             f"{faults[text]}",
             "Mend the encoding of the definition, or pin the file that it was written for",
         )
         for text, found in sorted(rows.items())
     ]
+    if len(issues) <= NAMES_LISTED:
+        return issues
+    message = f"{len(issues) - NAMES_LISTED:,} more kinds of cells in the column '{column.column}' are not allowed"
+    return [*issues[:NAMES_LISTED], Issue("value-unknown", column.source or "", message)]

@@ -15,14 +15,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from cxrspec.containers import MAX_BYTES, open_bytes, read_bounded, read_file
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, did_you_mean, listed
+from cxrspec.tables.containers import MAX_BYTES, open_bytes, read_bounded, read_file
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cxrspec.parquet import Vectors
+    from cxrspec.tables.parquet import Vectors
 
 PARQUET_MAGIC = b"PAR1"
 _DELIMITERS = ",;\t"
@@ -50,10 +50,6 @@ class Sheet:
     vectors: Mapping[int, Callable[[], Vectors]] = field(default_factory=dict)
     """A reader for every column of number lists; only Parquet has such."""
 
-    def place(self, row: int, column: str = "") -> str:
-        """Say where a cell stands: `preds.csv:7 column 'Edema'`."""
-        return f"{self.name}:{self.lines[row]}" + (f" column '{column}'" if column else "")
-
     def missing(self, column: str) -> Issue:
         """Return the issue that the file lacks a column, with the names that it has."""
         heads = list(self.heads.values())
@@ -74,7 +70,7 @@ def open_sheet(
     Raises:
         SourceError: The file cannot be read, is not a table, is in no supported encoding, or has an open quote.
     """
-    from cxrspec.parquet import open_parquet
+    from cxrspec.tables.parquet import open_parquet
 
     data = _whole_unless_parquet(source, name, limit)
     if isinstance(data, bytes):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cxrspec.alignment import ExpectedItems, IdColumn
-from cxrspec.containers import MAX_BYTES, is_zip
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
-from cxrspec.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label, plain
-from cxrspec.sheets import Sheet, open_sheet
-from cxrspec.values import Numbers, read_numbers
+from cxrspec.predictions.alignment import ExpectedItems, IdColumn
+from cxrspec.predictions.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label, plain
+from cxrspec.predictions.values import Numbers, read_numbers
+from cxrspec.tables.containers import DAMAGE, MAX_BYTES, is_zip
+from cxrspec.tables.sheets import Sheet, open_sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +112,8 @@ def _is_numpy_archive(data: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-    except zipfile.BadZipFile:
-        return False
+    except DAMAGE:
+        return False  # whoever opens it as a table says why
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
@@ -155,6 +154,6 @@ def _arrays(data: bytes, name: str) -> dict[str, NDArray[Any]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files}
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+    except (*DAMAGE, MemoryError) as error:
         message = f"the NumPy archive cannot be read without unpickling ({error})"
         raise SourceError(Issue("container", name, message, "Save plain arrays of texts and floats")) from error

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from cxrspec.errors import Issue, SourceError
-from cxrspec.sheets import Sheet
+from cxrspec.tables.sheets import Sheet
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 LIST_JOINT = "|"
-_BYTES_A_VALUE = 8
+_ROWS_A_BATCH = 1 << 16
+_SHOWN = 120
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -33,8 +35,8 @@ class Vectors(NamedTuple):
 def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Sheet:
     """Open a Parquet file; its columns are read when they are asked for.
 
-    A null is an empty cell, a truth value 1 or 0, a number its shortest round-trip form, and a list of texts or
-    whole numbers is joined by `|`, as the NIH writes its labels. The field of a struct is named `image.path`.
+    A null is an empty cell, a truth value 1 or 0, a number its shortest round-trip form, and a list is joined by `|`,
+    as the NIH writes its labels. The field of a struct is named `image.path`.
 
     Raises:
         SourceError: The file is damaged; later, from the sheet: a column is too large or holds no text cells.
@@ -42,10 +44,8 @@ def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Shee
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with _undamaged(name):
         file = pq.ParquetFile(pa.BufferReader(source) if isinstance(source, bytes) else source, pre_buffer=True)
-    except (pa.ArrowException, OSError) as error:
-        raise _refusal(name, f"the Parquet file is damaged ({_first_line(error)})", "Get it again") from error
     fields = [(path, kind) for path, kind in _fields(file.schema_arrow) if not _PANDAS_INDEX.fullmatch(path)]
     paths = [path for path, _ in fields]
 
@@ -97,32 +97,23 @@ def _is_number(kind: Any) -> bool:
 
 
 def _read(file: Any, paths: Sequence[str], name: str, limit: int) -> Any:
-    """Read the columns as a table whose names are their paths."""
+    """Read the columns as a table whose names are their paths, batch by batch so as to stop at the limit."""
     import pyarrow as pa
 
-    size = sum(_size(file.metadata, path) for path in dict.fromkeys(paths))
-    if size > limit:
-        raise _refusal(
-            name, f"the columns need {size:,} bytes once unpacked, more than {limit:,}", "Choose a smaller file"
-        )
-    try:
-        table = file.read(columns=list(dict.fromkeys(paths)))
-    except (pa.ArrowException, OSError) as error:
-        raise _refusal(name, f"the Parquet file is damaged ({_first_line(error)})", "Get it again") from error
+    columns = list(dict.fromkeys(paths))
+    batches, size = [], 0
+    with _undamaged(name):
+        for batch in file.iter_batches(_ROWS_A_BATCH, columns=columns):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > limit:
+                raise _refusal(name, f"more than {limit:,} bytes once unpacked", "Is it the right file?")
+        table = pa.Table.from_batches(batches) if batches else file.read(columns=columns)
+        if table.num_rows != file.metadata.num_rows:
+            raise OSError("a column has another number of rows than the file")
     while not set(paths) <= set(table.column_names):
         table = table.flatten()
     return table
-
-
-def _size(metadata: Any, path: str) -> int:
-    """Bound what a column takes once it is unpacked: a run-length encoded page says little about it."""
-    chunks = (
-        metadata.row_group(group).column(at)
-        for at in range(metadata.num_columns)
-        if f"{metadata.schema.column(at).path}.".startswith(f"{path}.")
-        for group in range(metadata.num_row_groups)
-    )
-    return sum(max(chunk.total_uncompressed_size, chunk.num_values * _BYTES_A_VALUE) for chunk in chunks)
 
 
 def _cells(column: Any, path: str, name: str) -> list[str]:
@@ -133,9 +124,11 @@ def _cells(column: Any, path: str, name: str) -> list[str]:
     element = kind.value_type if of_list else kind
     if pa.types.is_nested(element) or pa.types.is_binary(element) or pa.types.is_large_binary(element):
         raise _refusal(name, f"column '{path}' holds {kind}, which is no text", "Name a column of texts or numbers")
+    with _undamaged(name):
+        values = column.to_pylist()
     if not of_list:
-        return list(map(_cell, column.to_pylist()))
-    rows = [list(map(_cell, values or ())) for values in column.to_pylist()]
+        return list(map(_cell, values))
+    rows = [list(map(_cell, value or ())) for value in values]
     if any(LIST_JOINT in cell for cells in rows for cell in cells):
         raise _refusal(name, f"column '{path}' has lists whose texts hold '{LIST_JOINT}'", "Write one text per cell")
     return list(map(LIST_JOINT.join, rows))
@@ -165,8 +158,16 @@ def _vectors(file: Any, path: str, name: str, limit: int) -> Vectors:
     return Vectors(pc.list_flatten(column).to_numpy().astype(np.float64), lengths)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0][:120]
+@contextmanager
+def _undamaged(name: str) -> Iterator[None]:
+    """Turn what pyarrow raises over a damaged file into a refusal; texts that are no UTF-8 are damage too."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        first_line = str(error).partition("\n")[0]
+        raise _refusal(name, f"the Parquet file is damaged ({first_line[:_SHOWN]})", "Get it again") from error
 
 
 def _refusal(name: str, message: str, hint: str) -> SourceError:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from cxrspec.containers import MAX_BYTES, open_bytes
 from cxrspec.errors import Issue, SourceError, listed
-from cxrspec.sheets import Sheet, open_sheet, to_text
+from cxrspec.tables.containers import MAX_BYTES, open_bytes
+from cxrspec.tables.sheets import Sheet, open_sheet, to_text
 
 __all__ = ["MAX_BYTES", "Table", "open_bytes", "read_lines", "read_table", "to_text"]
 
@@ -91,7 +91,7 @@ def _unnamed_issues(sheet: Sheet) -> Iterator[Issue]:
         row = next(row for row, cell in enumerate(cells) if cell.strip())
         yield Issue(
             "row-shape",
-            f"{sheet.place(row)} column {position + 1}",
+            f"{sheet.name}:{sheet.lines[row]} column {position + 1}",
             f"the cell '{cells[row]}' stands under a header without a name",
             "Name the column, or remove it",
             sheet.lines[row],

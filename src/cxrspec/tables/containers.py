@@ -26,10 +26,11 @@ MAX_BYTES = 2 << 30
 _CHUNK = 1 << 20
 _TAR_MAGIC_AT = 257
 _LAYERS = 2
-_DAMAGE = (
+DAMAGE = (
     *(OSError, EOFError, ValueError, RuntimeError),  # RuntimeError: encrypted, or an unsupported kind of compression
     *(zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile),
 )
+"""What reading a damaged, encrypted or unusual archive raises."""
 
 _EXPORT = "Export the table as CSV"
 _REPACK = "Pack it with gzip or zip, or give it unpacked"
@@ -69,7 +70,7 @@ def open_bytes(data: bytes, name: str, limit: int = MAX_BYTES) -> bytes:
             break
         try:
             data = unpack(data, name, limit)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise _refusal(name, f"the archive is damaged or of an unknown kind ({error})", "Get it again") from error
     if _unpacker(data):
         raise _refusal(name, "an archive in an archive in an archive", "Give the table in one archive")

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cxrspec.alignment import Rows
 from cxrspec.errors import IDS_LISTED, Issue, listed
-from cxrspec.sheets import Sheet
+from cxrspec.predictions.alignment import Rows
+from cxrspec.tables.sheets import Sheet
 
 Aggregate = Literal["max", "mean"]
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cxrspec.alignment import ExpectedItems
 from cxrspec.errors import Issue, listed
-from cxrspec.sheets import Sheet
+from cxrspec.predictions.alignment import ExpectedItems
+from cxrspec.tables.sheets import Sheet
 
 OWN_ID_COLUMN = "item_id"
 
@@ -76,7 +76,8 @@ def id_issues(sheet: Sheet, positions: Sequence[int], expected: ExpectedItems) -
         message = f"no id column; the file has {listed(sheet.heads.values()) or 'no named column'}"
         yield Issue("column-missing", sheet.name, message, f"Name the column of ids {allowed}")
     elif len(positions) > 1:
-        yield Issue("column-ambiguous", sheet.name, f"two id columns: {_quoted(sheet, positions)}", "Keep one of them")
+        message = f"{len(positions)} id columns: {_quoted(sheet, positions)}"
+        yield Issue("column-ambiguous", sheet.name, message, "Keep one of them")
 
 
 def is_blank(head: str) -> bool:

