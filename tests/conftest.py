@@ -23,6 +23,12 @@ CompileTiny = Callable[[Mapping[str, Any] | str], Compiled]
 
 TEST_PATIENTS = range(1, 5)
 TRAIN_PATIENTS = range(5, 13)
+HEADS = {
+    "labels": ("Image Index,Finding Labels,Patient ID,Patient Age,Patient Gender,View Position,Follow-up #").split(","),
+    "readers": ["Image", "Set Id", "Edema", "Effusion"],
+    "numbers": ["Image", "Edema", "Mass"],
+    "predictions": ["Image Index", "Edema", "Mass", "Effusion"],
+}
 
 
 def image_names(patients: Iterable[int]) -> list[str]:
@@ -37,40 +43,24 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return out.getvalue()
 
 
-def _tiny_tables() -> dict[str, str]:
-    """Return the content of every file of the tiny project's `data` folder."""
-    tables: dict[str, list[list[object]]] = {"labels": [], "readers": [], "numbers": [], "predictions": []}
+def tiny_tables() -> dict[str, str]:
+    """Return the content of every file of the tiny project's `data` folder, by name."""
+    rows: dict[str, list[list[object]]] = {"labels": [], "readers": [], "numbers": [], "predictions": []}
     for at, name in enumerate(image_names([*TEST_PATIENTS, *TRAIN_PATIENTS])):
         patient, image = at // 3 + 1, at % 3
         edema, mass, effusion = (patient + image) % 3 == 0, (2 * patient + image) % 5 < 2, patient % 4 == image
-        found = [n for n, here in (("Edema", edema), ("Mass", mass), ("Effusion", effusion)) if here]
-        view, sex = ("AP", "PA")[image % 2], "FM"[patient % 2]
-        tables["labels"].append([name, "|".join(found) or "No Finding", patient, 30 + patient, sex, view, image])
+        found = [word for word, here in (("Edema", edema), ("Mass", mass), ("Effusion", effusion)) if here]
+        seen = [30 + patient, "FM"[patient % 2], ("AP", "PA")[image % 2], image]
+        rows["labels"].append([name, "|".join(found) or "No Finding", patient, *seen])
         split = "test" if patient in TEST_PATIENTS else "val"
-        tables["readers"].append([name, split, *(("NO", "YES")[here] for here in (edema, effusion))])
-        unsure = ["-1.0", ""][image] if split == "val" and image < 2 else ""
-        tables["numbers"].append(
-            [name, *(unsure if unsure or (split == "val" and image == 1) else f"{here:d}.0" for here in (edema, mass))]
-        )
-        tables["predictions"].append([name, *((at * step % 37) / 37 for step in (5, 11, 17))])
-    heads = {
-        "labels": [
-            "Image Index",
-            "Finding Labels",
-            "Patient ID",
-            "Patient Age",
-            "Patient Gender",
-            "View Position",
-            "Follow-up #",
-        ],
-        "readers": ["Image", "Set Id", "Edema", "Effusion"],
-        "numbers": ["Image", "Edema", "Mass"],
-        "predictions": ["Image Index", "Edema", "Mass", "Effusion"],
-    }
-    files = {f"{name}.csv": csv_text(heads[name], rows) for name, rows in tables.items()}
-    files["test_list.txt"] = "\n".join(image_names(TEST_PATIENTS)) + "\n"
-    files["train_list.txt"] = "\n".join(image_names(TRAIN_PATIENTS)) + "\n"
-    return files
+        rows["readers"].append([name, split, *("YES" if here else "NO" for here in (edema, effusion))])
+        open_cell = {("val", 0): "-1.0", ("val", 1): ""}.get((split, image))  # uncertain, or not mentioned
+        decided = [f"{here:d}.0" if open_cell is None else open_cell for here in (edema, mass)]
+        rows["numbers"].append([name, *decided])
+        rows["predictions"].append([name, *(at * step % 37 / 37 for step in (5, 11, 17))])
+    files = {f"{name}.csv": csv_text(HEADS[name], found) for name, found in rows.items()}
+    lists = {"test_list.txt": TEST_PATIENTS, "train_list.txt": TRAIN_PATIENTS}
+    return files | {name: "\n".join(image_names(patients)) + "\n" for name, patients in lists.items()}
 
 
 _METRIC = {"average": "macro", "interval": {"method": "bootstrap", "unit": "item", "resamples": 100, "level": 0.95}}
@@ -153,7 +143,7 @@ def project(tmp_path: Path) -> Path:
     root = tmp_path / "project"
     for folder in ("specs", "registry", "data"):
         (root / folder).mkdir(parents=True)
-    for name, text in _tiny_tables().items():
+    for name, text in tiny_tables().items():
         (root / "data" / name).write_text(text, encoding="utf-8", newline="")
     return root
 

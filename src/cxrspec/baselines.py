@@ -9,10 +9,12 @@ from typing import Final
 
 from cxrspec.digest import Table
 from cxrspec.errors import IDS_LISTED, Issue, RegistryError, SubmissionError, listed
+from cxrspec.lock import Lock
 from cxrspec.reference import Reference
-from cxrspec.registry import Lock, Registry
-from cxrspec.submission import SystemCard, task_of
+from cxrspec.registry import Registry
+from cxrspec.submission import task_of
 from cxrspec.submit import Request
+from cxrspec.tasks import PredictionNeed
 
 METADATA_SYSTEM: Final = "metadata-only"
 OLDEST_YEARS: Final = 110
@@ -31,17 +33,17 @@ def metadata_request(reference: Reference, registry: Registry) -> Request:
         SubmissionError: if a cell is not what its covariate holds.
     """
     lock = registry.read_lock(reference)
-    need = task_of(lock).prediction_need("probe")
+    need = _need(lock, "probe")
     rows: dict[str, list[str]] = {}
     for subset in need.subsets:
         table = _covariates(lock, subset, registry)
         columns = {name: _numbers(table, name, read) for name, read in _FEATURES.items()}
         for position, item in enumerate(table.item_ids):
             rows[item] = [repr(columns[name][position]) for name in _FEATURES]
-    card = SystemCard(
-        model_name="metadata-only",
-        description="Logistic probe on age, sex, view and log(1 + follow-up number); it sees no pixel.",
-    )
+    card = {
+        "model_name": METADATA_SYSTEM,
+        "description": "Logistic probe on age, sex, view and log(1 + follow-up number); it sees no pixel.",
+    }
     data = _tsv(("item_id", *_COLUMNS), rows)
     trained_on = f"{lock.reference}:{lock.definition['protocols']['probe']['fit_on']}"
     return Request(lock.reference, METADATA_SYSTEM, "probe", data, "predictions.tsv", card=card, trained_on=trained_on)
@@ -64,15 +66,24 @@ def labels_request(
     """
     lock = registry.read_lock(reference)
     rows: dict[str, list[str]] = {}
-    for subset in task_of(lock).prediction_need("zero_shot").subsets:
+    for subset in _need(lock, "zero_shot").subsets:
         table = _covariates(lock, subset, registry)
         for item, cell in zip(table.item_ids, _column(table, covariate), strict=True):
             present = set(cell.split("|"))
             rows[item] = ["1" if present & set(wanted) else "0" for wanted in names.values()]
     spelled = "; ".join(f"{ours} = {' or '.join(theirs)}" for ours, theirs in names.items())
-    card = SystemCard(model_name=system, description=f"The frozen covariate '{covariate}' as scores: {spelled}.")
+    card = {"model_name": system, "description": f"The frozen covariate '{covariate}' as scores: {spelled}."}
     data = _tsv(("item_id", *names), rows)
     return Request(lock.reference, system, "zero_shot", data, "predictions.tsv", card=card, trained_on="nothing")
+
+
+def _need(lock: Lock, protocol: str) -> PredictionNeed:
+    task = task_of(lock)
+    if protocol not in task.protocol_names:
+        message = f"{lock.reference} has no protocol '{protocol}', which this baseline is for"
+        hint = f"It has {listed(task.protocol_names)}"
+        raise SubmissionError(Issue("submission-field", str(lock.reference), message, hint))
+    return task.prediction_need(protocol)
 
 
 def _covariates(lock: Lock, subset: str, registry: Registry) -> Table:

@@ -31,7 +31,7 @@ from cxrspec.fields import (
     SubsetName,
     Text,
     Version,
-    in_list,
+    one_or_list,
 )
 from cxrspec.pins import FileSource, HubSource, Source, UrlSource, WheelSource
 from cxrspec.reference import Reference
@@ -113,12 +113,14 @@ class Where(Fields):
     column: ColumnRef
     one_of: Annotated[
         list[str],
-        ShortForm(lambda value: [value] if isinstance(value, str) else value, "a text nor a list of texts"),
+        ShortForm(
+            lambda value: [value] if isinstance(value, str) else value, "a text nor a list of texts", is_list=True
+        ),
         Field(min_length=1),
     ]
 
 
-WhereList = Annotated[list[Where], ShortForm(in_list, "a condition nor a list of conditions"), Field(min_length=1)]
+WhereList = Annotated[list[Where], one_or_list("a condition nor a list of conditions"), Field(min_length=1)]
 
 
 class ItemList(Fields):

@@ -126,6 +126,8 @@ CODES: dict[str, str] = {
     "restricted": "the rows may not be passed on",
     "registry-busy": "another process is writing to the registry",
     "file-unsafe": "a merge conflict or damage makes a file unreadable",
+    "git-unreadable": "git cannot tell what was frozen",
+    "disk": "the disk refuses to write a file",
     # -- submissions
     "submission-reference": "the submission names another definition version or subset than the one scored",
     "submission-field": "a field of submission.yaml is wrong",

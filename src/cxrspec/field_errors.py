@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
+from cxrspec.digest import number_text
 from cxrspec.errors import did_you_mean, listed
 from cxrspec.fields import PATTERNS, FieldIssue, Fields
 
@@ -67,7 +68,8 @@ def field_issue(
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _tag_issue(path, kind, error["ctx"])
     if kind in _KINDS:
-        return FieldIssue(path, "field-type", f"{shown(found)} is not {_KINDS[kind]}", _quoting(kind, found))
+        hint = _quoting(found) if kind == "string_type" else ""
+        return FieldIssue(path, "field-type", f"{shown(found)} is not {_KINDS[kind]}", hint)
     if kind == "short_form":
         return _short_form_issue(path, found, error["ctx"])
     message, hint = _value_words(kind, found, error.get("ctx", {}))
@@ -93,14 +95,14 @@ def shown(value: Any) -> str:
     return f"'{text}'" if isinstance(value, str) else text
 
 
-def _quoting(kind: str, found: Any) -> str:
-    return 'Write it in quotes, "..."' if kind == "string_type" and isinstance(found, int | float) else ""
+def _quoting(found: Any) -> str:
+    return 'Write it in quotes, "..."' if isinstance(found, int | float) else ""
 
 
 def _short_form_issue(path: Path, found: Any, context: Mapping[str, Any]) -> FieldIssue:
     message = f"{shown(found)} is neither {context['allowed']}"
     hint = did_you_mean(found, context["words"]) if isinstance(found, str) else ""
-    return FieldIssue(path, "field-type", message, hint or _quoting("string_type", found))
+    return FieldIssue(path, "field-type", message, hint or (_quoting(found) if context["takes_text"] else ""))
 
 
 def _tag_issue(path: Path, kind: str, context: Mapping[str, Any]) -> FieldIssue:
@@ -123,7 +125,7 @@ def _value_words(kind: str, found: Any, context: Mapping[str, Any]) -> tuple[str
         return f"{shown(found)} is not of the allowed form: {form}", ""
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        return f"{shown(found)} is out of range; allowed are {words} {context[name]:,}", ""
+        return f"{shown(found)} is out of range; allowed are {words} {number_text(context[name])}", ""
     if kind in ("string_too_short", "too_short"):
         unit = "character" if isinstance(found, str) else "entry"
         return f"{shown(found)} is too short; at least {context['min_length']} {unit} is needed", ""

@@ -38,6 +38,8 @@ class ShortForm:
     """What a message says after "is neither"."""
     words: tuple[str, ...] = ()
     """The short forms, where they are fixed words."""
+    is_list: bool = False
+    """Whether the long form is a list, not a mapping."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Expand before the value is validated."""
@@ -45,14 +47,16 @@ class ShortForm:
 
     def _expanded(self, value: Any) -> Any:
         long = self.expand(value)
-        if isinstance(long, Mapping | list | Fields):
+        if isinstance(long, list if self.is_list else Mapping | Fields):
             return long
-        raise PydanticCustomError("short_form", "short form", {"allowed": self.allowed, "words": self.words})
+        takes_text = self.expand("") != ""
+        context = {"allowed": self.allowed, "words": self.words, "takes_text": takes_text}
+        raise PydanticCustomError("short_form", "short form", context)
 
 
-def in_list(value: Any) -> Any:
-    """Return a mapping as a list of one, any other value as it is."""
-    return [value] if isinstance(value, Mapping) else value
+def one_or_list(allowed: str) -> ShortForm:
+    """Return the short form of a list of mappings: its one mapping."""
+    return ShortForm(lambda value: [value] if isinstance(value, Mapping) else value, allowed, is_list=True)
 
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]

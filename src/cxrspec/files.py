@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,3 +49,31 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def holding(path: Path, seconds: float) -> Iterator[None]:
+    """Hold a lock file against other processes for as long as the block runs.
+
+    The operating system frees it when its holder dies, so a stale lock cannot exist.
+
+    Raises:
+        TimeoutError: if another process holds it for that many seconds; the text says which one.
+    """
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    owner = path.with_suffix(".owner")
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        raise TimeoutError(owner.read_text(encoding="utf-8") if owner.is_file() else "it does not say who") from None
+    except NotImplementedError:
+        raise OSError(errno.ENOLCK, "the file system has no file locks", str(path)) from None
+    try:
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        owner.write_text(f"process {os.getpid()} on {socket.gethostname()}, since {since}", encoding="utf-8")
+        yield
+    finally:
+        lock.release()

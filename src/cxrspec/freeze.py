@@ -9,13 +9,16 @@ from typing import Any, Final, Literal
 
 from cxrspec.compiler import Claim, Compiled, compile_definition
 from cxrspec.definition import Definition
-from cxrspec.digest import combined_id, json_text
+from cxrspec.digest import combined_id, json_text, short_id
 from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
 from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
 from cxrspec.reference import Reference
-from cxrspec.registry import LOCK_FORMAT, Lock, Registry
+from cxrspec.lock import LOCK_FORMAT, Lock, parse_lock
+from cxrspec.pins import FileSource
+from cxrspec.registry import Registry
 from cxrspec.sources import Store
+from cxrspec.sources.store import hash_file
 
 IDENTITY: Final = ("benchmark", "definition_version", "supersedes")
 
@@ -45,19 +48,30 @@ def freeze(reference: Reference, registry: Registry, store: Store, *, check: boo
     definition = load_definition(path, shown_as=registry.name(path))
     lock = registry.known_lock(reference)
     notes = check_frozen(definition, lock, registry) if lock else []
-    if lock and not check and _holds(registry, lock):
+    if check:
+        return _check(definition, lock, registry, store, notes)
+    if lock and _holds(registry, lock):
+        _refuse_changed_files(definition, lock, registry, store)
         return Frozen(reference, "unchanged", lock, notes=notes)
     compiled = compile_definition(definition, store)
-    if check:
-        new = _lock_of(compiled, registry)
-        if lock is None:
-            message = "is not frozen, so there is nothing to compare"
-            raise RegistryError(Issue("frozen-unknown", str(reference), message, f"Run 'cxrspec freeze {reference}'"))
-        _refuse_difference(lock, new, registry)
-        return Frozen(reference, "checked", lock, compiled.claims, notes)
     _refuse_unmet_claims(compiled, registry)
     state = _write_once(registry, compiled)
     return Frozen(reference, state, registry.read_lock(reference), compiled.claims, notes + _near_claims(compiled))
+
+
+def _check(
+    definition: Definition, lock: Lock | None, registry: Registry, store: Store, notes: list[Issue]
+) -> Frozen:
+    """Compile again and compare with the lock and with the tables that are here."""
+    reference = definition.reference
+    if lock is None:
+        message = "is not frozen, so there is nothing to compare"
+        raise RegistryError(Issue("frozen-unknown", str(reference), message, f"Run 'cxrspec freeze {reference}'"))
+    _holds(registry, lock)
+    compiled = compile_definition(definition, store)
+    _refuse_difference(lock, _lock_of(compiled, registry), registry)
+    _refuse_unmet_claims(compiled, registry)
+    return Frozen(reference, "checked", lock, compiled.claims, notes + _near_claims(compiled))
 
 
 def validate_definition(path: Path, registry: Registry) -> tuple[list[Issue], list[Issue], str | None]:
@@ -65,6 +79,8 @@ def validate_definition(path: Path, registry: Registry) -> tuple[list[Issue], li
     try:
         definition = load_definition(path, shown_as=registry.name(path))
         lock = registry.known_lock(definition.reference)
+        if lock is None:
+            _refuse_lost(registry, definition.reference)
         notes = check_frozen(definition, lock, registry) if lock else []
     except CxrspecError as error:
         return error.issues, [], None
@@ -80,9 +96,11 @@ def check_frozen(definition: Definition, lock: Lock, registry: Registry) -> list
     where = registry.name(registry.spec_path(definition.reference))
     if changed := changed_fields(lock.definition, definition.score_relevant()):
         message = f"{definition.reference} is frozen, and these fields were changed: {listed(changed)}"
-        hint = f"Restore the file, and start the next version with 'cxrspec new {definition.reference} NEW_VERSION'"
+        command = f"cxrspec new {definition.reference} NEW_VERSION"
+        hint = f"Start the next version with '{command}', which takes the changes along, then restore this file"
         raise RegistryError(Issue("frozen-changed", where, message, hint))
-    mended = changed_fields(dict(lock.document["description"]), _description(definition))
+    said = {"supersedes": lock.document.get("supersedes"), **lock.document["description"]}
+    mended = changed_fields(said, {"supersedes": definition.supersedes, **_description(definition)})
     if not mended:
         return []
     return [Issue("note", where, f"mended since it was frozen, without effect on any score: {listed(mended)}")]
@@ -145,7 +163,8 @@ def _sources(compiled: Compiled) -> dict[str, Any]:
 
 
 def _lock_of(compiled: Compiled, registry: Registry) -> Lock:
-    return registry.parse_lock(json_text(lock_document(compiled)), compiled.definition.reference)
+    reference = compiled.definition.reference
+    return parse_lock(json_text(lock_document(compiled)), reference, registry.name(registry.lock_path(reference)))
 
 
 def _tables(compiled: Compiled) -> Iterator[tuple[str, bytes]]:
@@ -189,17 +208,32 @@ def _refuse_difference(old: Lock, new: Lock, registry: Registry) -> None:
     if changed:
         where = registry.name(registry.lock_path(old.reference))
         message = f"{old.reference} is frozen, and compiling it now gives other {listed(changed)}"
-        hint = "Restore the sources that were frozen, or start the next version with 'cxrspec new'"
+        hint = f"Restore the sources that were frozen, or start the next version: 'cxrspec new {old.reference} NEW_VERSION'"
         raise RegistryError(Issue("frozen-changed", where, message, hint))
 
 
-def _refuse_lost(registry: Registry, reference: Reference, new: Lock) -> None:
+def _refuse_changed_files(definition: Definition, lock: Lock, registry: Registry, store: Store) -> None:
+    """Refuse a file of this machine that is not the frozen one; the definition may pin it by its place only."""
+    frozen = lock.document["sources"]
+    issues = []
+    for name, source in definition.sources.items():
+        for file_name, named in source.files.items() if isinstance(source, FileSource) else ():
+            path, digest = store.root / named.path, frozen[name][file_name]["sha256"]
+            if path.is_file() and (found := hash_file(path)) != digest:
+                message = f"has sha256 {short_id(found)}..., {lock.reference} was frozen with {short_id(digest)}..."
+                hint = f"Restore it, or start the next version with 'cxrspec new {lock.reference} NEW_VERSION'"
+                issues.append(Issue("frozen-changed", f"{registry.name(path)} (sources.{name})", message, hint))
+    if issues:
+        raise RegistryError(issues)
+
+
+def _refuse_lost(registry: Registry, reference: Reference, new: Lock | None = None) -> None:
     """Refuse to freeze anew what only DVC remembers, unless the bytes are the same."""
     path = registry.lock_path(reference)
     recorded = registry.dvc.recorded.get(path)
-    if recorded and not recorded.matches(new.data):
+    if recorded and not (new and recorded.matches(new.data)):
         message = f"{registry.name(recorded.file)} knows a lock with MD5 {recorded.md5} that is not here"
-        hint = "Restore lock.json (from git, or a colleague); deleting it does not unfreeze"
+        hint = f"Restore it from git or a colleague, or by 'cxrspec freeze {reference}' with the definition as it was"
         raise RegistryError(Issue("frozen-lost", registry.name(path), message, hint))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -14,15 +15,16 @@ from typing import Any, Final
 from cxrspec.errors import Issue, RegistryError
 from cxrspec.files import write_whole
 from cxrspec.reference import Reference
-from cxrspec.registry import Lock, Registry
+from cxrspec.lock import Lock
+from cxrspec.registry import Registry
 
 BEGIN: Final = "  # -- begin: written by cxrspec from the locks, one freeze and one score per definition"
 END: Final = "  # -- end: written by cxrspec"
 
 
 def stage_name(step: str, reference: Reference) -> str:
-    """Return the name of a stage; DVC allows no `@` and no dot in it."""
-    return f"{step}-{reference.benchmark}-{reference.version}".replace(".", "-")
+    """Return the name of a stage; DVC allows no `@` and no dot in it, and no two references may share one."""
+    return f"{step}-{reference.benchmark}_{reference.version.replace('.', '_')}"
 
 
 def update_pipelines(registry: Registry) -> list[Path]:
@@ -31,10 +33,18 @@ def update_pipelines(registry: Registry) -> list[Path]:
     Raises:
         RegistryError: if a pipeline file lacks the marks, so that there is no place to write to.
     """
-    if not (registry.root / ".dvc").is_dir():
+    if not (registry.root / ".dvc").is_dir() or not any(_outdated(registry)):
         return []
+    with registry.writing():  # read again: another process may have frozen, or written them, meanwhile
+        changed = dict(_outdated(registry))
+        for path, text in changed.items():
+            write_whole(path, text.encode())
+    return list(changed)
+
+
+def _outdated(registry: Registry) -> Iterator[tuple[Path, str]]:
+    """Yield each pipeline file whose block is not what the locks ask for, with its new text."""
     locks = [registry.read_lock(reference) for reference in registry.frozen()]
-    changed = []
     for path, wanted in (
         (registry.root / "dvc.yaml", [lock for lock in locks if is_root(lock)]),
         (registry.root / "registry" / "dvc.yaml", [lock for lock in locks if not is_root(lock)]),
@@ -44,9 +54,7 @@ def update_pipelines(registry: Registry) -> list[Path]:
         old = path.read_text(encoding="utf-8") if path.is_file() else f"stages:\n{BEGIN}\n{END}\n"
         new = _with_block(old, list(_stages(wanted, registry, path.parent)), registry.name(path))
         if new != old or not path.is_file():
-            write_whole(path, new.encode())
-            changed.append(path)
-    return changed
+            yield path, new
 
 
 def is_root(lock: Lock) -> bool:
@@ -54,19 +62,31 @@ def is_root(lock: Lock) -> bool:
     return lock.redistribute and all(source["kind"] == "wheel" for source in lock.definition["sources"].values())
 
 
-def dvc_add(registry: Registry, path: Path) -> bool:
-    """Put one file under DVC; return False where the project does not use DVC.
+def dvc_add(registry: Registry, path: Path, *, push: bool = True) -> bool:
+    """Put one file under DVC, without `push` so that it never leaves this machine; return False where there is no DVC.
 
     Raises:
         RegistryError: with DVC's own last words, if it refuses.
     """
     if not (registry.root / ".dvc").is_dir():
         return False
-    done = subprocess.run(["dvc", "add", str(path)], cwd=registry.root, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "dvc", "add", str(path)]
+    done = subprocess.run(command, cwd=registry.root, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no reason given"]
-        raise RegistryError(Issue("file-unsafe", registry.name(path), f"'dvc add' refused it: {words[0]}"))
+        hint = f"Mend that, then run 'dvc add {registry.name(path)}'; the file itself is whole"
+        raise RegistryError(Issue("file-unsafe", registry.name(path), f"'dvc add' refused it: {words[0]}", hint))
+    if not push:
+        with registry.writing():
+            _keep_here(path.with_name(f"{path.name}.dvc"))
     return True
+
+
+def _keep_here(file: Path) -> None:
+    """Say `push: false` for the one out of a `.dvc` file; `dvc add` has no option for it."""
+    text = file.read_text(encoding="utf-8")
+    if "push: false" not in text:
+        write_whole(file, f"{text.rstrip()}\n  push: false\n".encode())
 
 
 def _with_block(text: str, lines: list[str], name: str) -> str:

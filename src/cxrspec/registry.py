@@ -14,9 +14,9 @@ from typing import Final
 
 from cxrspec.digest import Table, sha256_hex, short_id
 from cxrspec.errors import Issue, RegistryError, listed
-from cxrspec.files import UNFINISHED, holding
+from cxrspec.files import UNFINISHED, holding, write_whole
 from cxrspec.lock import RESTORE, Lock, parse_lock
-from cxrspec.provenance import DvcFiles, Git
+from cxrspec.provenance import Commit, DvcFiles, Git
 from cxrspec.reference import Reference
 
 BUSY_SECONDS: Final = 60.0
@@ -93,40 +93,35 @@ class Registry:
         """Return the systems with a submission to a definition version."""
         return sorted(path.parent.name for path in self.folder(reference).glob("submissions/*/submission.yaml"))
 
+    def scored(self, reference: Reference) -> list[str]:
+        """Return the systems with a report on a definition version."""
+        return sorted(path.stem for path in self.folder(reference).glob("reports/*.json"))
+
     # -- reading
 
     def read_lock(self, reference: Reference) -> Lock:
         """Read a lock.
 
         Raises:
-            RegistryError: if there is none, or it is damaged or of a newer format.
+            RegistryError: if there is none, or it is damaged, edited, or of a newer format.
         """
-        path = self.lock_path(reference)
-        if not path.is_file():
-            frozen = [str(one) for one in self.frozen()]
-            message = f"{reference.definition} is not frozen; frozen are {listed(frozen) or 'none'}"
-            raise RegistryError(
-                Issue("frozen-unknown", self.name(path), message, f"Run 'cxrspec freeze {reference.definition}'")
-            )
-        return self.parse_lock(path.read_bytes(), reference)
-
-    def parse_lock(self, data: bytes, reference: Reference) -> Lock:
-        """Parse the bytes of a lock; raises RegistryError as `read_lock` does."""
-        where = self.name(self.lock_path(reference))
-        try:
-            document = json.loads(data)
-            number = document["format"]
-        except (ValueError, KeyError, TypeError):
-            hint = "Restore it with 'git checkout'"
-            raise RegistryError(Issue("file-unsafe", where, "is not a readable lock", hint)) from None
-        if not isinstance(number, int) or number > LOCK_FORMAT:
-            message = f"has format {number}; this cxrspec reads formats up to {LOCK_FORMAT}"
-            raise RegistryError(Issue("lock-format", where, message, "Install a newer cxrspec"))
-        lock = Lock(data, document)
-        if lock.reference != reference.definition:
-            message = f"says that it is {lock.reference}"
-            raise RegistryError(Issue("file-unsafe", where, message, "Restore it with 'git checkout'"))
+        lock = self.open_lock(reference)
+        if fault := lock.fault():
+            raise RegistryError(Issue("file-unsafe", self.name(self.lock_path(reference)), fault, RESTORE))
         return lock
+
+    def open_lock(self, reference: Reference) -> Lock:
+        """Read a lock whose digests may not be those of its content; raises RegistryError as `read_lock` does."""
+        path = self.lock_path(reference)
+        if path.is_file():
+            return parse_lock(path.read_bytes(), reference, self.name(path))
+        if commit := self.git.first_commit(path):
+            message = f"is not here, but commit {commit.id[:12]} froze it"
+            raise RegistryError(Issue("frozen-lost", self.name(path), message, self._restore_hint(path, commit)))
+        frozen = [str(one) for one in self.frozen()]
+        message = f"{reference.definition} is not frozen; frozen are {listed(frozen) or 'none'}"
+        hint = f"Run 'cxrspec freeze {reference.definition}'"
+        raise RegistryError(Issue("frozen-unknown", self.name(path), message, hint))
 
     def read_table(self, reference: Reference, table: str, digest: str) -> Table:
         """Read a frozen table and prove that it is the one with this digest.
@@ -154,8 +149,9 @@ class Registry:
         lock = self.read_lock(reference)
         name = f"{reference.subset}.covariates" if covariates else str(reference.subset)
         if reference.subset is None or name not in lock.tables:
-            tables = listed([table for table in lock.tables if table.endswith(".covariates") == covariates])
-            message = f"{lock.reference} has no table '{name if reference.subset else ''}'; it has {tables}"
+            tables = listed([table for table in lock.tables if table.endswith(".covariates") == covariates]) or "none"
+            wanted = f"has no table '{name}'" if reference.subset else "is not the name of a table"
+            message = f"{wanted}; {lock.reference} has {tables}"
             raise RegistryError(Issue("frozen-unknown", str(reference), message, "Write benchmark@version:subset"))
         if not (lock.redistribute or restricted):
             message = "the rows come from a source that may not be passed on"
@@ -174,9 +170,12 @@ class Registry:
             return self.read_lock(reference) if path.is_file() else None
         if path.is_file() and path.read_bytes() != commit.data:
             message = f"is not the lock that commit {commit.id[:12]} froze"
-            hint = f"Restore it with 'git checkout {commit.id[:12]} -- {self.name(path)}'"
+            hint = self._restore_hint(path, commit)
             raise RegistryError(Issue("frozen-changed", self.name(path), message, hint))
-        return self.parse_lock(commit.data, reference)
+        return parse_lock(commit.data, reference, self.name(path))
+
+    def _restore_hint(self, path: Path, commit: Commit) -> str:
+        return f"Restore it with 'git checkout {commit.id[:12]} -- {self.name(path)}'"
 
     @cached_property
     def git(self) -> Git:
@@ -195,23 +194,27 @@ class Registry:
         """Hold the registry for a write; other writers wait.
 
         Raises:
-            RegistryError: if another process holds it for a minute, naming that process.
+            RegistryError: if another process holds it for a minute, naming that process; or if the disk refuses.
         """
-        from filelock import FileLock, Timeout
-
         folder = self.root / ".cxrspec"
-        folder.mkdir(exist_ok=True)
-        owner = folder / "registry.owner.json"
-        lock = FileLock(folder / "registry.lock", timeout=BUSY_SECONDS)
         try:
-            # the operating system frees the lock when its holder dies, so a stale one cannot exist
-            with lock:
-                for left_over in (self.root / "registry").rglob(UNFINISHED):  # of a writer that was killed
-                    left_over.unlink(missing_ok=True)
-                write_whole(owner, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+            with holding(folder / "registry.lock", BUSY_SECONDS):
+                self._remove_unfinished()
+                write_whole(folder / ".gitignore", b"*\n")
                 yield
-        except Timeout:
-            holder = owner.read_text() if owner.is_file() else "unknown"
-            message = f"another process holds the registry: {holder}"
+        except TimeoutError as error:
+            message = f"another process holds the registry: {error}"
             hint = "Wait for it to end, or stop it; nothing was written"
             raise RegistryError(Issue("registry-busy", self.name(folder), message, hint)) from None
+        except OSError as error:
+            where = self.name(Path(error.filename)) if error.filename else "registry"
+            message = f"cannot be written: {error.strerror or error}"
+            hint = "Is there room, and the right to write? What was there before is unharmed"
+            raise RegistryError(Issue("disk", where, message, hint)) from error
+
+    def _remove_unfinished(self) -> None:
+        """Remove what a writer that was killed has left behind."""
+        folders = [self.root / name for name in ("registry", "specs")]
+        found = [path for folder in folders for path in folder.rglob(UNFINISHED)]
+        for left_over in (*found, *self.root.glob(UNFINISHED)):
+            left_over.unlink(missing_ok=True)

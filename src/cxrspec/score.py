@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from cxrspec import __version__
 from cxrspec.digest import Table, json_text, short_id
-from cxrspec.errors import Issue, RegistryError
+from cxrspec.errors import CxrspecError, Issue, SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.ids import IdRule
 from cxrspec.predictions import ColumnNames, Embeddings, ExpectedItems, Scores, read_embeddings, read_scores
+from cxrspec.lock import Lock
 from cxrspec.reference import Reference
-from cxrspec.registry import Lock, Registry
-from cxrspec.submission import Submission, check_submission, load_submission, read_predictions_file, task_of
+from cxrspec.registry import Registry
+from cxrspec.report_file import REPORT_FORMAT, read_report, report_differences
+from cxrspec.submission import (
+    Submission,
+    load_submission,
+    need_of,
+    read_predictions_file,
+    submission_issues,
+    task_of,
+    training_issues,
+)
 from cxrspec.tasks import Evaluation, EvaluationInput, PredictionNeed
-
-REPORT_FORMAT: Final = 1
-ROUNDING: Final = 1e-12
-"""Two exact scores differ at most by the rounding of the last operation."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ def score(reference: Reference, system: str, registry: Registry) -> Scored:
     submission = load_submission(registry, reference, system)
     path = registry.submission_folder(reference, system) / submission.predictions.file
     old = read_report(registry, reference, system)
+    if issues := submission_issues(submission, lock, need_of(submission, lock), system):
+        raise SubmissionError(issues)
     if not path.is_file() and (old or path in registry.dvc.recorded):
         note = Issue("table-missing", registry.name(path), "is not on this machine; its report stays as it is")
         return Scored(reference, system, "absent", old, (note,))
@@ -62,16 +69,40 @@ def evaluate_submission(
     submission: Submission, lock: Lock, registry: Registry, system: str
 ) -> tuple[dict[str, Any], tuple[Issue, ...]]:
     """Compute the report of a submission without writing it; raises as `score` does."""
-    task, need = check_submission(submission, lock, system)
-    _, data = read_predictions_file(registry, lock.reference, submission)
-    tables = read_subsets(lock, need, registry)
-    read = read_predictions(submission, lock, registry, tables, data)
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], tables, read.by_subset)
-    evaluation = task.evaluate(given)
+    need = need_of(submission, lock)
+    read = check_submission(submission, lock, registry, system)
+    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
+    evaluation = task_of(lock).evaluate(given)
     for one in evaluation.scores:
         one["signature"] = signature(lock, need, one)
     notes = (*read.notes, *evaluation.notes)
     return _report(submission, lock, need, evaluation, read, notes), notes
+
+
+def check_submission(
+    submission: Submission, lock: Lock, registry: Registry, system: str, data: bytes | None = None
+) -> ReadPredictions:
+    """Read the predictions of a submission that was made for exactly this lock, from its file or from `data`.
+
+    Raises:
+        SubmissionError: with everything that is wrong with the submission and with its predictions.
+        RegistryError: if the predictions or a table are missing or altered.
+    """
+    need = need_of(submission, lock)
+    issues = submission_issues(submission, lock, need, system)
+    try:
+        if data is None:
+            data = read_predictions_file(registry, lock.reference, submission)
+        tables = read_subsets(lock, need, registry)
+        issues += training_issues(submission, lock, registry, tables)
+        read = read_predictions(submission, lock, registry, tables, data)
+    except CxrspecError as error:
+        if issues:
+            raise SubmissionError([*issues, *error.issues]) from error
+        raise
+    if issues:
+        raise SubmissionError(issues)
+    return read
 
 
 def signature(lock: Lock, need: PredictionNeed, one: Mapping[str, Any]) -> str:
@@ -93,56 +124,11 @@ def signature(lock: Lock, need: PredictionNeed, one: Mapping[str, Any]) -> str:
     )
 
 
-def read_report(registry: Registry, reference: Reference, system: str) -> dict[str, Any] | None:
-    """Return a report, or None if there is none.
-
-    Raises:
-        RegistryError: if it is damaged or of a newer format.
-    """
-    path = registry.report_path(reference, system)
-    if not path.is_file():
-        return None
-    try:
-        report: dict[str, Any] = json.loads(path.read_bytes())
-        number = report["format"]
-    except (ValueError, KeyError, TypeError):
-        hint = "Delete it and score again"
-        raise RegistryError(Issue("file-unsafe", registry.name(path), "is not a readable report", hint)) from None
-    if not isinstance(number, int) or number > REPORT_FORMAT:
-        message = f"has format {number}; this cxrspec reads formats up to {REPORT_FORMAT}"
-        raise RegistryError(Issue("lock-format", registry.name(path), message, "Install a newer cxrspec"))
-    return report
-
-
-def report_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the paths at which two reports differ by more than the tolerance that the definition allows.
-
-    The environment, the fitted coefficients and the version of cxrspec are described, never compared.
-    """
-    tolerance = new.get("tolerance") or ROUNDING
-    ignored = ("environment", "fitted")
-    keys = [key for key in sorted({*old, *new}) if key not in ignored]
-    return [path for key in keys for path in _differences(old.get(key), new.get(key), key, tolerance)]
-
-
-def _differences(old: Any, new: Any, path: str, tolerance: float) -> list[str]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        steps = sorted({*old, *new})
-        return [found for k in steps for found in _differences(old.get(k), new.get(k), f"{path}.{k}", tolerance)]
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        pairs = enumerate(zip(old, new, strict=True))
-        return [found for i, (a, b) in pairs for found in _differences(a, b, f"{path}[{i}]", tolerance)]
-    if isinstance(old, float) and isinstance(new, float):
-        return [] if abs(old - new) <= tolerance else [path]
-    if path.endswith(".signature") and isinstance(old, str) and isinstance(new, str):
-        old, new = old.rpartition("|cxrspec:")[0], new.rpartition("|cxrspec:")[0]
-    return [] if old == new else [path]
-
-
 @dataclass(frozen=True)
 class ReadPredictions:
     """Predictions aligned to the frozen tables, with what their reader noticed."""
 
+    tables: Mapping[str, Table]
     by_subset: dict[str, Any]
     """Per subset: float64 [n_items, n_columns], rows as in the table."""
     notes: tuple[Issue, ...]
@@ -181,7 +167,7 @@ def read_predictions(
         read = read_scores(data, columns, expected, name=name, aggregate=aggregate)
     position = {item: row for row, item in enumerate(ids)}
     found = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
-    return ReadPredictions(found, tuple(read.notes), read.n_rows, read.n_left_aside)
+    return ReadPredictions(tables, found, tuple(read.notes), read.n_rows, read.n_left_aside)
 
 
 def _splits(registry: Registry, lock: Lock) -> dict[str, str]:

@@ -142,7 +142,9 @@ class _Reader:
                 self._refuse(event, (*path, key), "yaml-duplicate-key", message, "Keep one of them")
             lines.setdefault(key, line)
             self.places.setdefault((*path, key), (line, column))
-            result[key] = self._value(next(self._events), (*path, key))
+            value = self._value(next(self._events), (*path, key))
+            if not _is_merge(event):  # refused above; it is no field of its own
+                result[key] = value
         return result
 
     def _key(self, event: Any, path: FieldPath) -> str:
@@ -151,7 +153,7 @@ class _Reader:
             self._value(event, (*path, "?"))
             return "?"
         self._refuse_tag(event, path)
-        if event.anchor or (event.value == "<<" and event.implicit[0]):
+        if event.anchor or _is_merge(event):
             self._refuse(event, path, "yaml-anchor", "merge keys and anchors are not allowed", "Write the fields out")
         elif event.implicit[0] and event.value.lower() in _YAML_1_1_WORDS:
             self._refuse(event, path, "yaml-bare-word", f"bare '{event.value}' is ambiguous", f'Write "{event.value}"')
@@ -195,16 +197,24 @@ def _position(event: Any) -> Position:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
+def _is_merge(event: Any) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]
+
+
 def field_text(path: FieldPath) -> str:
     """Write a field path as it is read: `metrics[1].kind`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def located(issue: FieldIssue, name: str, places: dict[FieldPath, Position]) -> Issue:
-    """Give an issue of a field its line and column; a field that is absent stands at the nearest field above it."""
-    known = issue.path
-    while known not in places:
-        known = known[:-1]
-    line, column = places[known]
+def place_of(path: FieldPath, places: Mapping[FieldPath, Position]) -> Position:
+    """Return line and column of a field; one that is absent stands at the nearest field above it."""
+    while path not in places:
+        path = path[:-1]
+    return places[path]
+
+
+def located(issue: FieldIssue, name: str, places: Mapping[FieldPath, Position]) -> Issue:
+    """Give an issue of a field its line and column."""
+    line, column = place_of(issue.path, places)
     where = f"{name}:{line}:{column} {field_text(issue.path)}".rstrip()
     return Issue(issue.code, where, issue.message, issue.hint, line)

@@ -6,18 +6,18 @@ It never opens a definition file or a source.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from cxrspec.digest import sha256_hex
-from cxrspec.errors import DefinitionError, Issue, RegistryError, SubmissionError, listed
+from cxrspec.digest import Table, sha256_hex, short_id
+from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, RegistryError, SubmissionError, listed
 from cxrspec.field_errors import field_issue
-from cxrspec.fields import Fields, Identifier, Sha256, SystemName, Text
+from cxrspec.fields import FieldIssue, Fields, Identifier, Sha256, SystemName, Text
+from cxrspec.lock import Lock
 from cxrspec.reference import Reference
-from cxrspec.registry import Lock, Registry
-from cxrspec.strict_yaml import dump_document, load_document, located
+from cxrspec.registry import Registry
+from cxrspec.strict_yaml import dump_document, field_text, load_document, located
 from cxrspec.tasks import TASKS, PredictionNeed, Task
 
 SubsetId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
@@ -68,10 +68,20 @@ class Submission(Fields):
 
 
 def task_of(lock: Lock) -> Task:
-    """Rebuild the task of a frozen definition from its lock alone."""
+    """Rebuild the task of a frozen definition from its lock alone.
+
+    Raises:
+        RegistryError: if this cxrspec does not know the task, or one of its settings.
+    """
     document = lock.definition
-    kind = TASKS[document["task"]]
-    return kind.model_validate({name: value for name, value in document.items() if name in kind.model_fields})
+    kind = TASKS.get(document.get("task", ""))
+    try:
+        if kind:
+            return kind.model_validate({name: value for name, value in document.items() if name in kind.model_fields})
+    except ValidationError:
+        pass
+    message = f"{lock.reference} has a task '{document.get('task')}' that this cxrspec cannot read"
+    raise RegistryError(Issue("lock-format", str(lock.reference), message, "Install a newer cxrspec"))
 
 
 def load_submission(registry: Registry, reference: Reference, system: str) -> Submission:
@@ -90,47 +100,116 @@ def load_submission(registry: Registry, reference: Reference, system: str) -> Su
         document, places, refused = load_document(path, shown_as=name)
     except DefinitionError as error:
         raise SubmissionError(error.issues) from None
-    try:
-        submission = Submission.model_validate(document)
-    except ValidationError as error:
-        found = [field_issue(Submission, document, detail) for detail in error.errors(include_url=False)]
-        raise SubmissionError([*refused, *(located(issue, name, places) for issue in found)]) from None
-    if refused:
-        raise SubmissionError(refused)
+    submission, issues = _validated(document)
+    if submission is None or refused:
+        raise SubmissionError([*refused, *(located(issue, name, places) for issue in issues)])
     return submission
 
 
-def check_submission(submission: Submission, lock: Lock, system: str) -> tuple[Task, PredictionNeed]:
-    """Return the task and what the protocol needs, if the submission was made for exactly this lock.
+def make_submission(document: Mapping[str, Any]) -> Submission:
+    """Build a submission from what a person gave; raises SubmissionError with every field that is wrong."""
+    submission, issues = _validated(document)
+    if submission is None:
+        raise SubmissionError(
+            [Issue("submission-field", field_text(one.path), one.message, one.hint) for one in issues]
+        )
+    return submission
 
-    Raises:
-        SubmissionError: if it names another definition version, subset id or system, or an unknown protocol or head.
-    """
+
+def _validated(document: Mapping[str, Any]) -> tuple[Submission | None, list[FieldIssue]]:
+    try:
+        return Submission.model_validate(document), []
+    except ValidationError as error:
+        return None, [field_issue(Submission, document, detail) for detail in error.errors(include_url=False)]
+
+
+def need_of(submission: Submission, lock: Lock) -> PredictionNeed:
+    """Return what the submission's protocol needs; raises SubmissionError if the lock has no such protocol."""
     task = task_of(lock)
-    where = f"submission {lock.reference}/{system}"
-    issues = list(_reference_issues(submission, lock, where, system))
-    if submission.protocol not in task.protocol_names:
-        allowed = listed(task.protocol_names)
-        message = f"unknown protocol '{submission.protocol}'; {lock.reference} allows {allowed}"
-        raise SubmissionError([*issues, Issue("submission-field", where, message)])
-    need = task.prediction_need(submission.protocol)
-    for name in need.subsets:
-        given, frozen = submission.subsets.get(name), lock.subset_ids[name]
+    if submission.protocol in task.protocol_names:
+        return task.prediction_need(submission.protocol)
+    message = f"unknown protocol '{submission.protocol}'; {lock.reference} allows {listed(task.protocol_names)}"
+    raise SubmissionError(Issue("submission-field", _place(lock, submission.system), message))
+
+
+def submission_issues(submission: Submission, lock: Lock, need: PredictionNeed, system: str) -> list[Issue]:
+    """Return why a submission was not made for exactly this lock: definition version, subset ids, system, heads."""
+    where = _place(lock, system)
+    return [
+        *_reference_issues(submission, lock, where, system),
+        *_subset_issues(submission, lock, need, where),
+        *_head_issues(submission, lock, need, where),
+    ]
+
+
+def _place(lock: Lock, system: str) -> str:
+    return f"submission {lock.reference}/{system}"
+
+
+def _reference_issues(submission: Submission, lock: Lock, where: str, system: str) -> Iterator[Issue]:
+    if submission.reference != str(lock.reference):
+        message = f"it was made for {submission.reference}, not for {lock.reference}"
+        hint = f"Score it there, or 'cxrspec submit {lock.reference} --from {submission.reference}/{system}'"
+        yield Issue("submission-reference", where, message, hint)
+    if submission.system != system:
+        yield Issue("submission-field", where, f"its folder is called '{system}', its system '{submission.system}'")
+
+
+def _subset_issues(submission: Submission, lock: Lock, need: PredictionNeed, where: str) -> Iterator[Issue]:
+    for name in dict.fromkeys((*need.subsets, *submission.subsets)):
+        given, frozen = submission.subsets.get(name), lock.subset_ids.get(name)
         if given != frozen:
-            message = f"subset {name} is {frozen}, the submission names {given or 'none'}"
+            message = f"subset {name} is {frozen or 'unknown'}, the submission names {given or 'none'}"
             hint = "Make the predictions for the frozen subset and submit again"
-            issues.append(Issue("submission-reference", where, message, hint))
-    known = {*(column.name for column in need.columns), HEAD_PATTERN}
-    if unknown := [name for name in submission.heads or {} if name not in known]:
-        message = f"heads name {listed(unknown)}; {lock.reference} has {listed(sorted(known - {HEAD_PATTERN}), 20)}"
-        issues.append(Issue("submission-field", where, message))
-    if issues:
-        raise SubmissionError(issues)
-    return task, need
+            yield Issue("submission-reference", where, message, hint)
 
 
-def read_predictions_file(registry: Registry, reference: Reference, submission: Submission) -> tuple[Path, bytes]:
-    """Return the path and bytes of the predictions, proved by the sha256 that the submission names.
+def _head_issues(submission: Submission, lock: Lock, need: PredictionNeed, where: str) -> Iterator[Issue]:
+    heads = submission.heads or {}
+    if heads and need.kind == "embeddings":
+        message = f"heads name columns of scores, and protocol {submission.protocol} takes embeddings"
+        yield Issue("submission-field", where, message, "Leave heads out: every column but the id is a feature")
+        return
+    known = [column.name for column in need.columns]
+    if unknown := [name for name in heads if name not in (*known, HEAD_PATTERN)]:
+        message = f"heads name {listed(unknown)}; {lock.reference} has {listed(known, 20)}"
+        yield Issue("submission-field", where, message)
+    if heads.get(HEAD_PATTERN, HEAD_PATTERN).count(HEAD_PATTERN) != 1:
+        message = f"the pattern '{heads[HEAD_PATTERN]}' would give every finding the same column"
+        yield Issue("submission-field", where, message, "Write one '*' for the source's label, as in '*=prob_*'")
+
+
+def training_issues(
+    submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table]
+) -> list[Issue]:
+    """Return the groups that the declared training subset of this definition shares with the subsets that are scored.
+
+    Training data declared in any other words is its author's word, which nothing here can check.
+    """
+    try:
+        trained = Reference.parse(submission.trained_on)
+    except ValueError:
+        return []
+    if trained.subset is None or trained.definition != lock.reference:
+        return []
+    where = _place(lock, submission.system)
+    if trained.subset not in lock.subsets:
+        message = f"it was trained on {trained}; {lock.reference} has {listed(lock.subsets)}"
+        return [Issue("submission-field", where, message)]
+    fitted = lock.definition["protocols"][submission.protocol].get("fit_on")
+    table = registry.read_table(lock.reference, trained.subset, lock.subsets[trained.subset]["digest"])
+    seen = set(table.column("group_id"))
+    issues = []
+    for name in (name for name in tables if name != fitted):
+        if shared := sorted(seen & set(tables[name].column("group_id"))):
+            message = f"its training data {trained} shares {len(shared):,} groups with subset {name}"
+            hint = "A score on patients that were trained on says nothing; train without them"
+            issues.append(Issue("submission-field", where, f"{message}: {listed(shared, IDS_LISTED)}", hint))
+    return issues
+
+
+def read_predictions_file(registry: Registry, reference: Reference, submission: Submission) -> bytes:
+    """Return the bytes of the predictions, proved by the sha256 that the submission names.
 
     Raises:
         RegistryError: if the file is not on this machine, or holds other bytes.
@@ -142,24 +221,15 @@ def read_predictions_file(registry: Registry, reference: Reference, submission: 
         raise RegistryError(Issue("table-missing", where, "is not on this machine", hint))
     data = path.read_bytes()
     if (found := sha256_hex(data)) != submission.predictions.sha256:
-        message = f"has sha256 {found[:16]}..., submission.yaml says {submission.predictions.sha256[:16]}..."
+        message = f"has sha256 {short_id(found)}..., submission.yaml says {short_id(submission.predictions.sha256)}..."
         hint = "Restore the file, or submit it again with 'cxrspec submit'"
         raise RegistryError(Issue("table-altered", where, message, hint))
-    return path, data
+    return data
 
 
 def submission_text(submission: Submission) -> bytes:
     """Return the YAML of a submission, its fields in the order of the model."""
     return dump_document(submission.model_dump(exclude_none=True))
-
-
-def _reference_issues(submission: Submission, lock: Lock, where: str, system: str) -> Iterator[Issue]:
-    if submission.reference != str(lock.reference):
-        message = f"it was made for {submission.reference}, not for {lock.reference}"
-        hint = f"Score it there, or 'cxrspec submit {lock.reference} --from {submission.reference}/{system}'"
-        yield Issue("submission-reference", where, message, hint)
-    if submission.system != system:
-        yield Issue("submission-field", where, f"its folder is called '{system}', its system '{submission.system}'")
 
 
 def parse_heads(pairs: list[str]) -> Mapping[str, str]:

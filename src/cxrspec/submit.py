@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -11,18 +11,21 @@ from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
 from cxrspec.files import write_whole
 from cxrspec.reference import Reference
+from cxrspec.lock import Lock
 from cxrspec.registry import Registry
-from cxrspec.score import read_predictions, read_subsets
+from cxrspec.score import check_submission
 from cxrspec.submission import (
-    PredictionsFile,
     Submission,
     SystemCard,
-    check_submission,
     load_submission,
+    make_submission,
+    need_of,
     read_predictions_file,
+    submission_issues,
     submission_text,
     task_of,
 )
+from cxrspec.tasks import PredictionNeed
 
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".gz", ".zip", ".parquet", ".npz")
 
@@ -38,7 +41,8 @@ class Request:
     """The predictions file as it is."""
     file_name: str
     heads: Mapping[str, str] = field(default_factory=dict)
-    card: SystemCard | None = None
+    card: Mapping[str, str | None] = field(default_factory=dict)
+    """The fields of a `SystemCard`."""
     trained_on: str = "unknown"
     submitted_from: str | None = None
 
@@ -51,32 +55,47 @@ def submit(request: Request, registry: Registry) -> tuple[Submission, tuple[Issu
         RegistryError: if the definition is not frozen, or a table is missing or altered.
     """
     lock = registry.read_lock(request.reference)
-    task = task_of(lock)
-    if request.protocol not in task.protocol_names:
-        message = f"unknown protocol '{request.protocol}'; {lock.reference} allows {listed(task.protocol_names)}"
-        raise SubmissionError(Issue("submission-field", "--protocol", message))
-    need = task.prediction_need(request.protocol)
-    suffix = "".join(one for one in Path(request.file_name).suffixes if one.lower() in SUFFIXES).lower() or ".csv"
-    submission = Submission(
-        format=1,
-        reference=str(lock.reference),
-        subsets={name: lock.subset_ids[name] for name in need.subsets},
-        system=request.system,
-        protocol=request.protocol,
-        predictions=PredictionsFile(file=f"predictions{suffix}", sha256=sha256_hex(request.data)),
-        heads=dict(request.heads) or None,
-        card=request.card,
-        trained_on=request.trained_on,
-        submitted_from=request.submitted_from,
-    )
-    check_submission(submission, lock, request.system)
-    read = read_predictions(submission, lock, registry, read_subsets(lock, need, registry), request.data)
-    folder = registry.submission_folder(lock.reference, request.system)
+    submission = _submission(request, lock)
+    read = check_submission(submission, lock, registry, request.system, request.data)
+    folder, text = registry.submission_folder(lock.reference, request.system), submission_text(submission)
     with registry.writing():
-        _refuse_other(folder / "submission.yaml", submission_text(submission), registry)
+        _refuse_other(folder / "submission.yaml", text, registry)
         write_whole(folder / submission.predictions.file, request.data)
-        write_whole(folder / "submission.yaml", submission_text(submission))
-    return submission, read.notes
+        write_whole(folder / "submission.yaml", text)
+    return submission, (*read.notes, *_card_notes(submission))
+
+
+def _submission(request: Request, lock: Lock) -> Submission:
+    protocols = task_of(lock).protocol_names
+    if request.protocol not in protocols:
+        message = f"unknown protocol '{request.protocol}'; {lock.reference} allows {listed(protocols)}"
+        raise SubmissionError(Issue("submission-field", "protocol", message))
+    need = task_of(lock).prediction_need(request.protocol)
+    suffixes = [one.lower() for one in Path(request.file_name).suffixes if one.lower() in SUFFIXES]
+    document = {
+        "format": 1,
+        "reference": str(lock.reference),
+        "subsets": {name: lock.subset_ids[name] for name in need.subsets},
+        "system": request.system,
+        "protocol": request.protocol,
+        "predictions": {"file": f"predictions{''.join(suffixes) or '.csv'}", "sha256": sha256_hex(request.data)},
+        "heads": dict(request.heads) or None,
+        "card": {name: text for name, text in request.card.items() if text is not None} or None,
+        "trained_on": request.trained_on,
+        "submitted_from": request.submitted_from,
+    }
+    return make_submission({name: value for name, value in document.items() if value is not None})
+
+
+def _card_notes(submission: Submission) -> list[Issue]:
+    """Say what keeps a reader from knowing which weights these are; a name alone may mean several."""
+    card = submission.card or SystemCard()
+    absent = [name for name in ("model_name", "weights_id") if getattr(card, name) is None]
+    if not absent:
+        return []
+    options = " and ".join(f"--{name.replace('_', '-')}" for name in absent)
+    message = f"the system card has no {' and no '.join(absent)}: nobody can tell which weights these are"
+    return [Issue("note", submission.system, message, f"Another submission can say it with {options}")]
 
 
 def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> Request:
@@ -87,31 +106,36 @@ def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> R
     """
     submission = load_submission(registry, old, system)
     old_lock, new_lock = registry.read_lock(old), registry.read_lock(new)
-    _, need = check_submission(submission, old_lock, system)
-    issues = []
-    for name in need.subsets:
-        ours, theirs = old_lock.subset_ids[name], new_lock.subset_ids.get(name)
-        if ours != theirs:
-            message = f"subset {name} is {theirs or 'absent'} in {new_lock.reference}, {ours} in {old_lock.reference}"
-            hint = "Make predictions for the new subset and submit those"
-            issues.append(Issue("submission-reference", f"--from {old}/{system}", message, hint))
-    prompts = [
-        lock.definition["protocols"].get(submission.protocol, {}).get("prompts") for lock in (old_lock, new_lock)
-    ]
-    if prompts[0] != prompts[1]:
-        message = f"the prompts of {submission.protocol} differ between {old_lock.reference} and {new_lock.reference}"
-        issues.append(Issue("submission-reference", f"--from {old}/{system}", message))
-    if issues:
+    need = need_of(submission, old_lock)
+    issues = submission_issues(submission, old_lock, need, system)
+    if issues or (issues := list(_differences(submission, old_lock, new_lock, need))):
         raise SubmissionError(issues)
-    _, data = read_predictions_file(registry, old, submission)
-    request = Request(new, system, submission.protocol, data, submission.predictions.file)
-    return replace(
-        request,
+    return Request(
+        new_lock.reference,
+        system,
+        submission.protocol,
+        read_predictions_file(registry, old_lock.reference, submission),
+        submission.predictions.file,
         heads=submission.heads or {},
-        card=submission.card,
+        card=submission.card.model_dump() if submission.card else {},
         trained_on=submission.trained_on,
         submitted_from=f"{old_lock.reference}/{system}",
     )
+
+
+def _differences(submission: Submission, old: Lock, new: Lock, need: PredictionNeed) -> Iterator[Issue]:
+    """Yield why predictions made for one definition version are none for another."""
+    where = f"--from {old.reference}/{submission.system}"
+    for name in need.subsets:
+        ours, theirs = old.subset_ids[name], new.subset_ids.get(name)
+        if ours != theirs:
+            message = f"subset {name} is {theirs or 'absent'} in {new.reference}, {ours} in {old.reference}"
+            hint = "Make predictions for the new subset and submit those"
+            yield Issue("submission-reference", where, message, hint)
+    settings = [lock.definition["protocols"].get(submission.protocol) or {} for lock in (old, new)]
+    if settings[0].get("prompts") != settings[1].get("prompts"):
+        message = f"the prompts of {submission.protocol} differ between {old.reference} and {new.reference}"
+        yield Issue("submission-reference", where, message, "Make predictions with the new prompts and submit those")
 
 
 def _refuse_other(path: Path, text: bytes, registry: Registry) -> None:

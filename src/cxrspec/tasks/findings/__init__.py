@@ -19,10 +19,9 @@ from cxrspec.fields import (
     Positive,
     PositiveCount,
     Share,
-    ShortForm,
     SubsetName,
     Text,
-    in_list,
+    one_or_list,
 )
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
 from cxrspec.tasks.findings.rules import check_findings
@@ -95,7 +94,7 @@ class Metric(Fields):
     average: Literal["macro"]
     subset: SubsetName | None = None
     """The subset that is scored; `test` where absent."""
-    interval: Annotated[list[Interval], ShortForm(in_list, "an interval nor a list of intervals"), Field(min_length=1)]
+    interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
 
     @property
     def scored_subset(self) -> str:

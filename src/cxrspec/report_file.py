@@ -1,0 +1,109 @@
+"""Own the content of a report: reading it back, and telling whether two reports hold the same numbers.
+
+It computes no score; `score` writes what is read here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from cxrspec.errors import Issue, RegistryError
+from cxrspec.reference import Reference
+from cxrspec.registry import Registry
+
+REPORT_FORMAT: Final = 1
+ROUNDING: Final = 1e-12
+"""Two exact scores differ at most by the rounding of the last operation."""
+
+_DESCRIBED: Final = ("environment", "fitted")
+"""Parts that say how a number came about; they are never compared."""
+_COMPUTED: Final = (".value", ".low", ".high")
+"""What a machine computes, and so may differ between two of them; everything else is given or counted."""
+_NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+
+_PARTS: Final = ("protocol", "definition_digest", "subsets", "trained_on", "notes")
+_OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
+_OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
+_OF_INTERVAL: Final = ("low", "high", "reason")
+
+
+def read_report(registry: Registry, reference: Reference, system: str) -> dict[str, Any] | None:
+    """Return a report, or None if there is none.
+
+    Raises:
+        RegistryError: if it is damaged, of a newer format, or of another submission.
+    """
+    path = registry.report_path(reference, system)
+    if not path.is_file():
+        return None
+    name, hint = registry.name(path), f"Delete it and run 'cxrspec score {reference.definition}/{system}'"
+    try:
+        report: dict[str, Any] = json.loads(path.read_bytes())
+        number = report["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise RegistryError(Issue("file-unsafe", name, "is not a readable report", hint)) from None
+    if not isinstance(number, int) or number > REPORT_FORMAT:
+        message = f"has format {number}; this cxrspec reads formats up to {REPORT_FORMAT}"
+        raise RegistryError(Issue("lock-format", name, message, "Install a newer cxrspec"))
+    try:
+        faults = [f"lacks {path}" for path in _absent(report)]
+    except (AttributeError, TypeError):
+        faults = ["has a part of the wrong form"]
+    said = (report.get("reference"), report.get("system"))
+    if said != (str(reference.definition), system):
+        faults.append(f"says that it is of {said[0]}/{said[1]}")
+    if faults:
+        raise RegistryError([Issue("file-unsafe", name, fault, hint) for fault in faults])
+    return report
+
+
+def _absent(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parts that are not there, so that whoever shows a report finds every one."""
+    yield from (part for part in _PARTS if part not in report)
+    yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
+    for i, score in enumerate(report["scores"]):
+        yield from (f"scores[{i}].{part}" for part in _OF_SCORE if part not in score)
+        yield from _absent_intervals(f"scores[{i}]", score)
+        for name, entry in score.get("findings", {}).items():
+            yield from (f"scores[{i}].findings.{name}.{part}" for part in _OF_FINDING if part not in entry)
+            yield from _absent_intervals(f"scores[{i}].findings.{name}", entry)
+
+
+def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    intervals = entry.get("intervals") or [{}]
+    yield from (f"{path}.intervals[].{part}" for part in _OF_INTERVAL for one in intervals if part not in one)
+
+
+def is_undefined(report: Mapping[str, Any]) -> bool:
+    """Return whether a score that the definition asks for has no value."""
+    return any(score["value"] is None for score in report["scores"])
+
+
+def report_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the paths at which two reports differ by more than the tolerance that the definition allows.
+
+    The environment, the fitted coefficients and the version of cxrspec are described, never compared.
+    """
+    tolerance = new.get("tolerance")
+    keys = [key for key in sorted({*old, *new}) if key not in _DESCRIBED]
+    return [path for key in keys for path in _differences(old.get(key), new.get(key), key, tolerance)]
+
+
+def _differences(old: Any, new: Any, path: str, tolerance: float | None) -> list[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        steps = sorted({*old, *new})
+        return [found for k in steps for found in _differences(old.get(k), new.get(k), f"{path}.{k}", tolerance)]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [found for i, (a, b) in pairs for found in _differences(a, b, f"{path}[{i}]", tolerance)]
+    if isinstance(old, float) and isinstance(new, float) and path.endswith(_COMPUTED):
+        return [] if abs(old - new) <= (tolerance or ROUNDING) else [path]
+    if isinstance(old, str) and isinstance(new, str):
+        if path.endswith(".signature"):
+            old, new = old.rpartition("|cxrspec:")[0], new.rpartition("|cxrspec:")[0]
+        elif path.startswith("notes[") and tolerance:  # they quote values, which may differ within the tolerance
+            old, new = _NUMBER.sub("#", old), _NUMBER.sub("#", new)
+    return [] if old == new and type(old) is type(new) else [path]
