@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cxrspec.compiler import Compiled, compile_definition
-from cxrspec.reference import Reference
 from cxrspec.loader import load_definition
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.sources import Store
 from cxrspec.strict_yaml import dump_document
@@ -24,7 +24,15 @@ CompileTiny = Callable[[Mapping[str, Any] | str], Compiled]
 TEST_PATIENTS = range(1, 5)
 TRAIN_PATIENTS = range(5, 13)
 HEADS = {
-    "labels": ("Image Index,Finding Labels,Patient ID,Patient Age,Patient Gender,View Position,Follow-up #").split(","),
+    "labels": [
+        "Image Index",
+        "Finding Labels",
+        "Patient ID",
+        "Patient Age",
+        "Patient Gender",
+        "View Position",
+        "Follow-up #",
+    ],
     "readers": ["Image", "Set Id", "Edema", "Effusion"],
     "numbers": ["Image", "Edema", "Mass"],
     "predictions": ["Image Index", "Edema", "Mass", "Effusion"],
@@ -182,3 +190,8 @@ def compile_tiny(define: Define, store: Store) -> CompileTiny:
         return compile_definition(load_definition(registry.spec_path(reference)), store)
 
     return run
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Name bytes after their argument: packed bytes hold the time, and parallel workers must agree on names."""
+    return argname if isinstance(val, bytes) else None

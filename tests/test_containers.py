@@ -126,7 +126,7 @@ def test_a_file_that_is_not_packed_has_the_same_limit() -> None:
         (zipped({"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"}), "an OpenDocument file"),
         (zipped({"a.npy": b"", "b.npy": b""}), "a NumPy archive (.npz)"),
         (zipped({"model/data.pkl": b"", "model/data/0": b""}), "a PyTorch checkpoint"),
-        (gzip.compress(b"%PDF-1.7"), "a PDF document"),
+        (gzip.compress(b"%PDF-1.7", mtime=0), "a PDF document"),
         (b"", "empty"),
         (b" \n\n", "empty"),
     ],

@@ -1,5 +1,4 @@
 """Canonical forms against independent reimplementations and standard tools."""
-# ruff: noqa: SIM300 - the expected value stands on the left
 
 from __future__ import annotations
 
@@ -44,9 +43,6 @@ def by_hand(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> bytes:
 def table_of(rows: list[tuple[str, ...]], header: tuple[str, ...] = HEADER) -> Table:
     """Build a table from rows."""
     return Table.sorted(header, [list(column) for column in zip(*rows, strict=True)])
-
-
-# ----------------------------------------------------------------------------------------------------------- subset text
 
 
 def test_the_text_is_the_one_that_the_design_describes() -> None:
@@ -102,9 +98,7 @@ def test_the_digest_is_that_of_sha256sum() -> None:
 def test_sort_gives_the_order_of_the_text() -> None:
     """`LC_ALL=C sort` of the first column is the order of the items, beyond ASCII too."""
     ids = ["z", "a-1", "a_1", "a1", "A", "\u00e9", "\uffee", "\U0001f600", "10", "9"]
-    done = subprocess.run(
-        ["sort"], input="\n".join(ids).encode(), capture_output=True, check=True, env={"LC_ALL": "C"}
-    )
+    done = subprocess.run(["sort"], input="\n".join(ids).encode(), capture_output=True, check=True, env={"LC_ALL": "C"})
     table = Table.sorted(("item_id",), [ids])
     assert done.stdout.decode().split() == table.item_ids
 
@@ -147,11 +141,11 @@ def test_a_column_is_found_by_its_name() -> None:
     assert ["1", "3", "2", "2"] == table_of(ROWS).column("group_id")
 
 
-# ------------------------------------------------------------------------------------------------------------------ JSON
-
 SIMPLE = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(st.characters(codec="ascii")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="ascii")), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="ascii")), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -206,9 +200,6 @@ def test_the_combined_id_is_the_json_digest_of_all_subset_digests() -> None:
     digests = {"train": "b" * 64, "test": "a" * 64}
     text = '{"test":"' + "a" * 64 + '","train":"' + "b" * 64 + '"}'
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == combined_id(digests)
-
-
-# ----------------------------------------------------------------------------------------------------------------- ranks
 
 
 @settings(derandomize=True, deadline=None)

@@ -1,5 +1,4 @@
 """Constrained types, short forms, the split of fields, and the words of every message about a faulty field."""
-# ruff: noqa: SIM300 - the expected value stands on the left
 
 from __future__ import annotations
 
@@ -53,9 +52,6 @@ def message_at(document: dict[str, Any], *path: str | int) -> str:
     return f"{issue.message} {issue.hint}".rstrip()
 
 
-# ------------------------------------------------------------------------------------------------------- short forms
-
-
 def test_a_column_may_be_written_by_its_name_alone() -> None:
     """A text is the column of the items source."""
     assert Column(column="View") == TypeAdapter(ColumnRef).validate_python("View")
@@ -95,9 +91,6 @@ def test_a_number_in_place_of_a_text_is_told_to_be_quoted(tiny_document: dict[st
     tiny_document["splits"]["test"] = {"where": {"column": "Set", "one_of": 1}}
     found = message_at(tiny_document, "splits", "test", "where", "one_of")
     assert '1 is neither a text nor a list of texts Write it in quotes, "..."' == found
-
-
-# ------------------------------------------------------------------------------------------------- words of messages
 
 
 def test_an_unknown_field_of_the_file_lists_the_fields_of_definition_and_task(tiny_document: dict[str, Any]) -> None:
@@ -201,9 +194,6 @@ def test_a_path_drops_what_the_document_does_not_hold() -> None:
     document = {"sources": {"nih": {"files": {"labels": "x.csv"}}}}
     location = ("sources", "nih", "wheel", "files", "labels", "path")
     assert (("sources", "nih", "files", "labels"), {"wheel", "path"}) == document_path(document, location)
-
-
-# ---------------------------------------------------------------------------------------------------- types and marks
 
 
 @pytest.mark.parametrize("seed", [0, 2**53 - 1])

@@ -1,5 +1,4 @@
 """Strict YAML: YAML 1.2 core scalars, no anchors, tags or repeated keys, a place for every issue."""
-# ruff: noqa: SIM300 - the expected value stands on the left
 
 from __future__ import annotations
 
@@ -36,9 +35,6 @@ def refusals(load: Any, text: str | bytes) -> list[str]:
         return [str(issue) for issue in error.issues]
 
 
-# --------------------------------------------------------------------------------------------------------------- scalars
-
-
 @pytest.mark.parametrize("word", ["yes", "no", "on", "off", "y", "n", "Yes", "NO", "oN", "Y"])
 def test_y1_bare_words_are_refused(load: Any, word: str) -> None:
     """Y1: a word that YAML 1.1 makes a truth value must be quoted, and the message says how."""
@@ -53,12 +49,21 @@ def test_y1_bare_words_are_refused_as_keys(load: Any) -> None:
 
 def test_y1_quoted_words_are_text(load: Any) -> None:
     """Y1: quotes of either kind settle it."""
-    assert {"a": "yes", "b": "NO", "n": "y"} == load("a: \"yes\"\nb: 'NO'\n\"n\": \"y\"")[0]
+    assert {"a": "yes", "b": "NO", "n": "y"} == load('a: "yes"\nb: \'NO\'\n"n": "y"')[0]
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1e-4", 0.0001), ("1E+2", 100.0), ("-0.5", -0.5), ("5.0", 5.0), ("1.0e-8", 1e-8), ("-0", 0), ("0", 0), ("12", 12)],
+    [
+        ("1e-4", 0.0001),
+        ("1E+2", 100.0),
+        ("-0.5", -0.5),
+        ("5.0", 5.0),
+        ("1.0e-8", 1e-8),
+        ("-0", 0),
+        ("0", 0),
+        ("12", 12),
+    ],
 )
 def test_y2_numbers_are_those_of_json(load: Any, text: str, value: float) -> None:
     """Y2: the number grammar of JSON, a whole number without point or exponent."""
@@ -91,16 +96,13 @@ def test_t8_text_and_keys_are_composed(load: Any) -> None:
     assert {"caf\u00e9": "caf\u00e9"} == load("cafe\u0301: cafe\u0301")[0]
 
 
-# ------------------------------------------------------------------------------------------------- keys, anchors and tags
-
-
 def test_y4_a_repeated_key_names_both_lines(load: Any) -> None:
     """Y4: last wins nowhere."""
     expected = "x.yaml:3:1 seed: the key 'seed' is repeated; it first stands in line 1. Keep one of them"
     assert [expected] == refusals(load, "seed: 1\na: 2\nseed: 2")
 
 
-@pytest.mark.parametrize("text", ["{a: 1, a: 2}", "a: 1\n'a': 2", "1: x\n\"1\": z", "e\u0301: 1\n\u00e9: 2"])
+@pytest.mark.parametrize("text", ["{a: 1, a: 2}", "a: 1\n'a': 2", '1: x\n"1": z', "e\u0301: 1\n\u00e9: 2"])
 def test_y4_keys_are_compared_as_text(load: Any, text: str) -> None:
     """Y4: flow, quoted, numeric and differently composed keys repeat each other too."""
     (found,) = refusals(load, text)
@@ -130,15 +132,17 @@ def test_y5_an_alias_bomb_is_refused_at_once(load: Any) -> None:
 
 @pytest.mark.parametrize(
     ("text", "tag"),
-    [("a: !!python/object:os.system x", "!!python/object:os.system"), ("a: !x 1", "!x"), ("!!str a: 1", "!!str"), ("a: ! x", "!")],
+    [
+        ("a: !!python/object:os.system x", "!!python/object:os.system"),
+        ("a: !x 1", "!x"),
+        ("!!str a: 1", "!!str"),
+        ("a: ! x", "!"),
+    ],
 )
 def test_y5_tags_are_refused(load: Any, text: str, tag: str) -> None:
     """Y5: on values and on keys; nothing is ever built from a tag."""
     (found,) = refusals(load, text)
     assert f"the tag '{tag}' is not allowed. Remove it" in found
-
-
-# --------------------------------------------------------------------------------------------------------- whole files
 
 
 @pytest.mark.parametrize(
@@ -202,18 +206,20 @@ def test_a_path_is_written_as_it_is_read() -> None:
     assert "metrics[1].kind" == field_text(("metrics", 1, "kind"))
 
 
-# ---------------------------------------------------------------------------------------------------------------- writing
-
 VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(["yes", "No", "1e-4", "007", "0x1F", "12:30", "2020-01-01", "~", "", "<<", "=", "5.", "null", "- a"])
+    | st.sampled_from(
+        ["yes", "No", "1e-4", "007", "0x1F", "12:30", "2020-01-01", "~", "", "<<", "=", "5.", "null", "- a"]
+    )
     | st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=12).map(
         lambda text: unicodedata.normalize("NFC", text)
     ),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -226,3 +232,10 @@ def test_what_is_written_reads_back(tmp_path_factory: pytest.TempPathFactory, do
     path.write_bytes(dump_document(document))
     found, _, refused = load_document(path, shown_as="written.yaml")
     assert (document, []) == (found, refused)
+
+
+def test_y5_a_value_that_stands_in_two_places_is_written_twice(load: Any) -> None:
+    """Y5: what is written holds no anchor, which would be refused."""
+    shared = {"level": 0.95}
+    assert {"a": shared, "b": [shared]} == load(dump_document({"a": shared, "b": [shared]}))[0]
+    assert [] == refusals(load, dump_document({"a": shared, "b": [shared]}))

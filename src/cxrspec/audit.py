@@ -9,19 +9,27 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from cxrspec.compiler import compile_definition
-from cxrspec.digest import combined_id, json_digest, short_id
-from cxrspec.errors import CxrspecError, listed
+from cxrspec.digest import short_id
+from cxrspec.errors import CxrspecError, SubmissionError, listed
 from cxrspec.freeze import changed_fields, check_frozen, lock_document
 from cxrspec.loader import load_definition
+from cxrspec.lock import Lock, parse_lock
 from cxrspec.reference import Reference
-from cxrspec.registry import Lock, Registry
-from cxrspec.score import evaluate_submission, read_report, report_differences
+from cxrspec.registry import Registry
+from cxrspec.report_file import read_report, report_differences
+from cxrspec.score import evaluate_submission
 from cxrspec.sources import Store
-from cxrspec.submission import Submission, check_submission, load_submission, read_predictions_file
+from cxrspec.submission import (
+    Submission,
+    load_submission,
+    need_of,
+    read_predictions_file,
+    submission_issues,
+)
 
 State = Literal["held", "broken", "not checked"]
 
-ABSENT: Final = frozenset({"table-missing", "source-unreachable", "source-access"})
+ABSENT: Final = frozenset({"table-missing", "source-unreachable", "source-access", "git-unreadable"})
 """Codes that say that something is not here, which proves nothing either way."""
 
 
@@ -72,6 +80,11 @@ def audit_definition(reference: Reference, registry: Registry, store: Store | No
     return audit
 
 
+def systems_to_audit(reference: Reference, registry: Registry) -> list[str]:
+    """Return the systems with a submission or a report: a report whose submission is gone proves nothing."""
+    return sorted({*registry.systems(reference), *registry.scored(reference)})
+
+
 def audit_system(reference: Reference, system: str, registry: Registry) -> Audit:
     """Audit a system's report: its submission, its predictions, and every number scored again."""
     audit = Audit(Reference(reference.benchmark, reference.version, system=system))
@@ -115,7 +128,7 @@ def _not_checked(detail: str) -> Link:
 
 def _read_lock(audit: Audit, reference: Reference, registry: Registry) -> Lock | None:
     try:
-        lock = registry.read_lock(reference)
+        lock = registry.open_lock(reference)  # one that was edited is audited too
     except CxrspecError as error:
         audit.links.append(Link("lock", "broken", str(error)))
         return None
@@ -133,11 +146,8 @@ def _read_lock(audit: Audit, reference: Reference, registry: Registry) -> Lock |
 
 def _check_lock(lock: Lock) -> Link:
     """Derive the lock's own digests from its own content."""
-    digests = {name: subset["digest"] for name, subset in lock.subsets.items()}
-    if json_digest(lock.definition) != lock.definition_digest:
-        return _broken("definition_digest is not the digest of the definition that the lock holds")
-    if combined_id(digests) != lock.document["combined_id"]:
-        return _broken("combined_id is not that of the subset digests")
+    if fault := lock.fault():
+        return _broken(fault)
     ids = ", ".join(f"{name}={value}" for name, value in lock.subset_ids.items())
     return _held(f"definition {short_id(lock.definition_digest)}, subsets {ids}")
 
@@ -183,10 +193,10 @@ def _check_commit(lock: Lock, registry: Registry) -> Link:
     if commit is None:
         return _not_checked(f"{registry.name(path)} is not committed yet")
     if commit.data != lock.data:
-        first = registry.parse_lock(commit.data, lock.reference)
+        first = parse_lock(commit.data, lock.reference, f"commit {commit.id[:12]}")
         changed = changed_fields(dict(first.document), dict(lock.document)) or ["its text"]
         return _broken(f"commit {commit.id[:12]} froze another lock; this one differs in {listed(changed)}")
-    if registry.git.is_shallow:
+    if not commit.is_certain:
         return _not_checked(f"commit {commit.id[:12]} has this lock, but history is cut: run 'git fetch --unshallow'")
     return _held(f"frozen by commit {commit.id[:12]}")
 
@@ -206,7 +216,8 @@ def _check_compiled(lock: Lock, registry: Registry, store: Store) -> Link:
 
 def _check_submission(submission: Submission, lock: Lock, system: str) -> Link:
     """Compare what the submission names with the lock."""
-    check_submission(submission, lock, system)
+    if issues := submission_issues(submission, lock, need_of(submission, lock), system):
+        raise SubmissionError(issues)
     ids = ", ".join(f"{name}={value}" for name, value in submission.subsets.items())
     return _held(f"made for {submission.reference}, protocol {submission.protocol}, subsets {ids}")
 

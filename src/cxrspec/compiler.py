@@ -230,7 +230,7 @@ class _Compiler:
         for name, rows in self.splits.items():
             if both := sorted(row for row in rows if split_of[row]):
                 shown = listed([self.items.item_ids[row] for row in both], IDS_LISTED)
-                message = f"{len(both):,} items are in split '{split_of[both[0]]}' too: {shown}"
+                message = f"{len(both):,} of {len(rows):,} items are in split '{split_of[both[0]]}' too: {shown}"
                 issues.append(Issue("split-overlap", f"splits.{name}", message, "An item belongs to one split at most"))
             for row in rows:
                 split_of[row] = name

@@ -60,8 +60,6 @@ __all__ = [
 
 _M = TypeVar("_M", bound=Fields)
 
-# -------------------------------------------------------------------------------------------------------------- items
-
 
 class ItemIdField(Fields):
     """How the id of an item is read from a column, in sources and submissions alike."""
@@ -102,9 +100,6 @@ class Items(Fields):
     covariates: dict[Identifier, ColumnRef] | None = None
     joins: dict[SourceName, Text] | None = None
     """Further source: its column that holds the item id; the column of `item_id` where absent."""
-
-
-# -------------------------------------------------------------------------------------------------- pools and subsets
 
 
 class Where(Fields):
@@ -191,9 +186,6 @@ class Subset(Fields):
         if (self.disjoint_from is None) != (self.disjoint_by is None):
             raise ValueError("disjoint_from and disjoint_by go together")
         return self
-
-
-# --------------------------------------------------------------------------------------------------------- definition
 
 
 class Definition(Fields):

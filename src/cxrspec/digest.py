@@ -97,8 +97,8 @@ class Table:
             # itemgetter gathers a column in one call; out of order means two rows at least, so it returns tuples
             gather = itemgetter(*sorted(range(len(cells[0])), key=cells[0].__getitem__))
             cells = [list(gather(column)) for column in cells]
-        if not _ascends(cells[0]):
-            raise ValueError("item ids of a table must be unique")
+            if not _ascends(cells[0]):
+                raise ValueError("item ids of a table must be unique")
         return cls(tuple(header), tuple(cells))
 
     @classmethod

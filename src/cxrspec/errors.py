@@ -136,6 +136,7 @@ CODES: dict[str, str] = {
     "prediction-duplicate": "one item has two different predictions",
     "prediction-value": "a prediction is not a finite number",
     "finding-missing": "a finding of the definition has no column",
+    "undefined": "a score that the definition asks for has no value",
     # -- notes: accepted, and worth knowing
     "note": "accepted as it stands",
 }

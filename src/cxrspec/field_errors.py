@@ -141,9 +141,6 @@ def _plain(literal: str) -> str:
     return {"True": "true", "False": "false"}.get(literal, literal.strip("'"))
 
 
-# ------------------------------------------------------------------------------------------- paths and the models there
-
-
 def document_path(document: Any, location: Sequence[str | int]) -> tuple[Path, set[str]]:
     """Drop from a location what is not in the document: union tags, `[key]`, what short forms are expanded to.
 

@@ -13,9 +13,9 @@ from cxrspec.digest import combined_id, json_text, short_id
 from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
 from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
-from cxrspec.reference import Reference
 from cxrspec.lock import LOCK_FORMAT, Lock, parse_lock
 from cxrspec.pins import FileSource
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.sources import Store
 from cxrspec.sources.store import hash_file
@@ -32,6 +32,16 @@ class Frozen:
     lock: Lock
     claims: list[Claim] = field(default_factory=list)
     notes: list[Issue] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as `--json` prints it."""
+        claims = [
+            {"claim": one.path, "claimed": str(one.expected), "found": one.found, "holds": one.holds}
+            for one in self.claims
+        ]
+        notes = [note.as_json() for note in self.notes]
+        ids = self.lock.subset_ids
+        return {"reference": str(self.reference), "state": self.state, "subsets": ids, "claims": claims, "notes": notes}
 
 
 def freeze(reference: Reference, registry: Registry, store: Store, *, check: bool = False) -> Frozen:
@@ -59,9 +69,7 @@ def freeze(reference: Reference, registry: Registry, store: Store, *, check: boo
     return Frozen(reference, state, registry.read_lock(reference), compiled.claims, notes + _near_claims(compiled))
 
 
-def _check(
-    definition: Definition, lock: Lock | None, registry: Registry, store: Store, notes: list[Issue]
-) -> Frozen:
+def _check(definition: Definition, lock: Lock | None, registry: Registry, store: Store, notes: list[Issue]) -> Frozen:
     """Compile again and compare with the lock and with the tables that are here."""
     reference = definition.reference
     if lock is None:
@@ -208,7 +216,7 @@ def _refuse_difference(old: Lock, new: Lock, registry: Registry) -> None:
     if changed:
         where = registry.name(registry.lock_path(old.reference))
         message = f"{old.reference} is frozen, and compiling it now gives other {listed(changed)}"
-        hint = f"Restore the sources that were frozen, or start the next version: 'cxrspec new {old.reference} NEW_VERSION'"
+        hint = f"Restore the frozen sources, or start the next version with 'cxrspec new {old.reference} NEW_VERSION'"
         raise RegistryError(Issue("frozen-changed", where, message, hint))
 
 

@@ -167,7 +167,7 @@ class JoinedItems:
             pattern = re.compile(rule.pattern or "")
             groups = [found[1] if (found := pattern.search(item)) else "" for item in self.item_ids]
         if missing := [item for item, group in zip(self.item_ids, groups, strict=True) if not group]:
-            message = f"{len(missing):,} items have no group id: {listed(missing, IDS_LISTED)}"
+            message = f"no group id for {len(missing):,} of {len(groups):,} items: {listed(missing, IDS_LISTED)}"
             raise DefinitionError(Issue("value-unknown", f"{self.source} items.group_id", message))
         return groups
 
@@ -175,7 +175,8 @@ class JoinedItems:
 def _without_id(source: str, table: Table, key: str) -> Iterator[Issue]:
     lines = [table.line_of(row) for row, cell in enumerate(table.columns[key]) if not cell.strip()]
     if lines:
-        message = f"{len(lines):,} rows have no id in the column '{key}': lines {listed(lines, IDS_LISTED)}"
+        message = f"no id in the column '{key}' of {len(lines):,} of {len(table.columns[key]):,} rows: lines "
+        message += listed(lines, IDS_LISTED)
         yield Issue("value-unknown", f"{source}:{lines[0]}", message, "Pin a file without such rows", lines[0])
 
 
@@ -184,7 +185,7 @@ def _differing(source: str, table: Table, differing: Mapping[str, Sequence[int]]
         first = table.line_of(next(iter(differing.values()))[0])
         places = {item: listed([table.line_of(row) for row in rows], IDS_LISTED) for item, rows in differing.items()}
         found = listed([f"'{item}' (lines {lines})" for item, lines in places.items()], IDS_LISTED)
-        message = f"{len(differing):,} items stand in several rows that differ in a column that is read: {found}"
+        message = f"rows of one item differ in a column that is read, for {len(differing):,} items: {found}"
         yield Issue("item-duplicate", f"{source}:{first}", message, "Pin a file with one row per item", first)
 
 

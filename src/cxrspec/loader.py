@@ -26,7 +26,7 @@ def load_definition(path: Path, *, shown_as: str | None = None) -> Definition:
     issues += _misplaced(path, document, {issue.path for issue in issues})
     if definition is None or refused or issues:
         # one fault, one issue: what the text of a field is refused for, its value is not refused for again
-        texts = {issue.where.partition(" ")[2] for issue in refused}
+        texts = {issue.where.removeprefix(f"{name}:").partition(" ")[2] for issue in refused}
         issues = [issue for issue in issues if field_text(issue.path) not in texts]
         issues.sort(key=lambda issue: place_of(issue.path, places))
         raise DefinitionError([*refused, *(located(issue, name, places) for issue in issues)])

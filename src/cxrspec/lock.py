@@ -88,7 +88,10 @@ class Lock:
         """Return which digest of the lock is not that of its own content, or an empty string."""
         if json_digest(self.definition) != self.definition_digest:
             return "definition_digest is not the digest of the definition that the lock holds"
-        if combined_id({name: subset["digest"] for name, subset in self.subsets.items()}) != self.document["combined_id"]:
+        if (
+            combined_id({name: subset["digest"] for name, subset in self.subsets.items()})
+            != self.document["combined_id"]
+        ):
             return "combined_id is not that of the subset digests"
         return ""
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from cxrspec.errors import Issue, RegistryError
 from cxrspec.files import write_whole
-from cxrspec.reference import Reference
 from cxrspec.lock import Lock
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 
 BEGIN: Final = "  # -- begin: written by cxrspec from the locks, one freeze and one score per definition"

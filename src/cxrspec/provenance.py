@@ -144,7 +144,9 @@ class DvcFiles:
                 if not is_live:
                     forgotten.append((path, one))
                 elif found.setdefault(path, one).md5 != one.md5:
-                    message = f"two hashes are recorded for {self._name(path)}, here and in {self._name(found[path].file)}"
+                    message = (
+                        f"two hashes are recorded for {self._name(path)}, here and in {self._name(found[path].file)}"
+                    )
                     raise RegistryError(Issue("file-unsafe", self._name(file), message, _mend(file)))
         for path, one in forgotten:  # of stages that dvc.yaml no longer has: they count where nothing else is known
             found.setdefault(path, one)

@@ -84,6 +84,10 @@ class Registry:
         paths = sorted((self.root / "specs").glob("*/*.yaml"))
         return [Reference(path.parent.name, path.stem) for path in paths]
 
+    def spec_paths(self) -> list[Path]:
+        """Return every YAML file below `specs/`, also one that stands where no definition may stand."""
+        return sorted(path for path in (self.root / "specs").rglob("*.y*ml") if path.suffix in (".yaml", ".yml"))
+
     def frozen(self) -> list[Reference]:
         """Return the references of all locks."""
         paths = sorted((self.root / "registry").glob("*/*/lock.json"))

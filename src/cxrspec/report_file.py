@@ -64,6 +64,7 @@ def _absent(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the parts that are not there, so that whoever shows a report finds every one."""
     yield from (part for part in _PARTS if part not in report)
     yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
+    yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
     for i, score in enumerate(report["scores"]):
         yield from (f"scores[{i}].{part}" for part in _OF_SCORE if part not in score)
         yield from _absent_intervals(f"scores[{i}]", score)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from cxrspec.errors import DefinitionError, Issue
+from cxrspec.errors import DefinitionError, Issue, did_you_mean, listed
 from cxrspec.field_errors import field_issue
-from cxrspec.fields import Fields, SystemName, Text
+from cxrspec.fields import FieldIssue, Fields, SystemName, Text
 from cxrspec.registry import Registry
 from cxrspec.strict_yaml import load_document, located
 
@@ -58,17 +59,29 @@ def load_reported(registry: Registry, benchmark: str) -> list[Reported]:
     """
     entries: list[Reported] = []
     issues: list[Issue] = []
+    versions = [one.version for one in (*registry.authored(), *registry.frozen()) if one.benchmark == benchmark]
     for path in sorted(registry.reported_folder(benchmark).glob("*.yaml")):
         name = registry.name(path)
         try:
             document, places, refused = load_document(path, shown_as=name)
-            issues += refused
-            entries.append(Reported.model_validate(document))
+            entry = Reported.model_validate(document)
+            entries.append(entry)
+            issues += [*refused, *(located(one, name, places) for one in _unshown(entry, benchmark, versions))]
         except DefinitionError as error:
             issues += error.issues
         except ValidationError as error:
             found = [field_issue(Reported, document, detail) for detail in error.errors(include_url=False)]
-            issues += [located(issue, name, places) for issue in found]
+            issues += [*refused, *(located(issue, name, places) for issue in found)]
     if issues:
         raise DefinitionError(issues)
     return entries
+
+
+def _unshown(entry: Reported, benchmark: str, versions: Sequence[str]) -> Iterator[FieldIssue]:
+    """Refuse a reference that no leaderboard of this benchmark would ever show."""
+    if entry.reference is None or entry.reference in [f"{benchmark}@{version}" for version in versions]:
+        return
+    known = [f"{benchmark}@{version}" for version in dict.fromkeys(versions)]
+    message = f"'{entry.reference}' is no definition version of {benchmark}; there are {listed(known) or 'none'}"
+    hint = did_you_mean(entry.reference, known) or "Leave it out where the numbers match no definition"
+    yield FieldIssue(("reference",), "reference-unknown", message, hint)

@@ -11,8 +11,8 @@ from cxrspec.digest import Table, json_text, short_id
 from cxrspec.errors import CxrspecError, Issue, SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.ids import IdRule
-from cxrspec.predictions import ColumnNames, Embeddings, ExpectedItems, Scores, read_embeddings, read_scores
 from cxrspec.lock import Lock
+from cxrspec.predictions import ColumnNames, Embeddings, ExpectedItems, Scores, read_embeddings, read_scores
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report_file import REPORT_FORMAT, read_report, report_differences

@@ -68,7 +68,11 @@ def dump_document(document: Mapping[str, Any]) -> bytes:
     """Return the YAML of a mapping, keys in their order; text that strict YAML would read otherwise is quoted."""
 
     class Dumper(yaml.SafeDumper):
-        """A dumper of its own, so that the quoting rule touches no other user of PyYAML."""
+        """A dumper of its own, so that its rules touch no other user of PyYAML."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            """Write a value that stands in two places twice: strict YAML has no anchors."""
+            return True
 
     Dumper.add_representer(str, _quoted_where_needed)
     return yaml.dump(dict(document), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110).encode()

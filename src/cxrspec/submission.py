@@ -179,9 +179,7 @@ def _head_issues(submission: Submission, lock: Lock, need: PredictionNeed, where
         yield Issue("submission-field", where, message, "Write one '*' for the source's label, as in '*=prob_*'")
 
 
-def training_issues(
-    submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table]
-) -> list[Issue]:
+def training_issues(submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table]) -> list[Issue]:
     """Return the groups that the declared training subset of this definition shares with the subsets that are scored.
 
     Training data declared in any other words is its author's word, which nothing here can check.

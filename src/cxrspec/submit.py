@@ -10,8 +10,8 @@ from typing import Final
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
 from cxrspec.files import write_whole
-from cxrspec.reference import Reference
 from cxrspec.lock import Lock
+from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.score import check_submission
 from cxrspec.submission import (

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cxrspec.digest import json_text
+from cxrspec.errors import SubmissionError
 from cxrspec.files import write_whole
+from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
+from cxrspec.report.board import markdown
+from cxrspec.report_file import read_report
 from cxrspec.reported import load_reported
-from cxrspec.score import read_report
+from cxrspec.submission import load_submission
 
 
 def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
-    """Gather the leaderboard of a definition version as plain values; a system without a report is `unscored`.
+    """Gather the leaderboard of a definition version as plain values; only a report that fits the lock is shown.
 
     Raises:
         RegistryError: if the definition is not frozen or a report is damaged.
         DefinitionError: if a file of reported results is faulty.
     """
     lock = registry.read_lock(reference)
-    systems = []
-    for system in registry.systems(reference):
-        report = read_report(registry, reference, system)
-        systems.append({"system": system, "state": "unscored"} if report is None else _row(report))
+    systems = [_row(lock, system, registry) for system in registry.systems(reference)]
     reported = [entry.as_json() for entry in load_reported(registry, reference.benchmark)]
     counts = ("items", "groups", "positives", "none")
     described = ("name", "kind", "protocol", "average")
+    metrics = lock.definition.get("metrics", [])
     return {
         "reference": str(lock.reference),
         "title": lock.document["description"].get("title", ""),
@@ -36,7 +38,7 @@ def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
             name: {"id": lock.subset_ids[name], **{key: subset[key] for key in counts if key in subset}}
             for name, subset in lock.subsets.items()
         },
-        "metrics": [{key: metric[key] for key in described} for metric in lock.definition["metrics"]],
+        "metrics": [{key: metric.get(key) for key in described} for metric in metrics],
         "systems": systems,
         "reported": [entry for entry in reported if entry.get("reference") in (None, str(lock.reference))],
         "caveats": lock.document["description"].get("caveats", []),
@@ -65,95 +67,34 @@ def write_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any
     return board
 
 
-def ranked(board: Mapping[str, Any], protocol: str) -> list[Mapping[str, Any]]:
-    """Return the scored systems of a protocol, best first by its first metric; undefined values come last."""
-    first = metric_names(board, protocol)[0]
-    rows = [row for row in board["systems"] if row["state"] == "scored" and row["protocol"] == protocol]
-
-    def key(row: Mapping[str, Any]) -> tuple[bool, float, str]:
-        value = row["scores"][first]["value"]
-        return (value is None, -(value or 0.0), row["system"])
-
-    return sorted(rows, key=key)
-
-
-def protocols(board: Mapping[str, Any]) -> list[str]:
-    """Return the protocols that any metric uses, in the order of the definition."""
-    return list(dict.fromkeys(metric["protocol"] for metric in board["metrics"]))
-
-
-def metric_names(board: Mapping[str, Any], protocol: str) -> list[str]:
-    """Return the names of the metrics of a protocol, in the order of the definition."""
-    return [metric["name"] for metric in board["metrics"] if metric["protocol"] == protocol]
+def _row(lock: Lock, system: str, registry: Registry) -> dict[str, Any]:
+    """Return a system's scores, or why it has none that may stand beside others."""
+    try:
+        submission = load_submission(registry, lock.reference, system)
+    except SubmissionError as error:
+        return {"system": system, "state": "refused", "reason": str(error.issues[0])}
+    report = read_report(registry, lock.reference, system)
+    if report is None:
+        return {"system": system, "state": "unscored", "reason": "not scored yet"}
+    if not _fits(report, lock):
+        return {"system": system, "state": "outdated", "reason": "its report is of another lock; score it again"}
+    if report["predictions"]["sha256"] != submission.predictions.sha256:
+        return {"system": system, "state": "outdated", "reason": "its report is of other predictions; score it again"}
+    return _scores(report)
 
 
-def interval_text(score: Mapping[str, Any]) -> str:
-    """Write a value with its first interval, `0.576 [0.551, 0.601]`, or why it is undefined."""
-    if score["value"] is None:
-        return f"undefined ({score['reason']})"
-    interval = score["intervals"][0]
-    if interval["low"] is None:
-        return f"{score['value']:.3f} (no interval: {interval['reason']})"
-    return f"{score['value']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
-
-
-def counts_text(board: Mapping[str, Any], subset: str) -> str:
-    """Write the size of a subset and its positives per finding."""
-    found = board["subsets"][subset]
-    positives = ", ".join(f"{name} {count:,}" for name, count in found.get("positives", {}).items())
+def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
+    """Return whether a report was computed from this lock, and has every metric that the lock asks for."""
+    ids = {name: subset["id"] for name, subset in report["subsets"].items()}
+    of_protocol = [one["name"] for one in lock.definition.get("metrics", []) if one["protocol"] == report["protocol"]]
     return (
-        f"{subset} {found['id']}: n = {found['items']:,} items of {found['groups']:,} groups; n positive: {positives}"
+        report["definition_digest"] == lock.definition_digest
+        and ids.items() <= lock.subset_ids.items()
+        and [score["metric"] for score in report["scores"]] == of_protocol
     )
 
 
-def reported_text(entry: Mapping[str, Any]) -> str:
-    """Write what a publication reports, digits as printed."""
-    values = (
-        f"{value['metric']}{' ' + value['finding'] if value.get('finding') else ''} {value['value']}"
-        for value in entry["values"]
-    )
-    return "; ".join(values)
-
-
-def markdown(board: Mapping[str, Any]) -> str:
-    """Write the leaderboard as Markdown, with the signature of every number."""
-    return "\n".join(_markdown_lines(board)) + "\n"
-
-
-def _markdown_lines(board: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"# {board['reference']}", "", board["title"], "")
-    yield from (f"- {counts_text(board, subset)}" for subset in board["subsets"])
-    for protocol in protocols(board):
-        if rows := ranked(board, protocol):
-            yield from ("", f"## {protocol}", "")
-            yield from _protocol_lines(board, protocol, rows)
-    if unscored := [row["system"] for row in board["systems"] if row["state"] == "unscored"]:
-        yield from ("", f"Not scored yet: {', '.join(unscored)}.")
-    if board["reported"]:
-        yield from ("", "## Reported by others: never ranked, never scored by us", "")
-        yield from ("| system | as printed | comparable | where |", "|---|---|---|---|")
-        for entry in board["reported"]:
-            where = f"{entry['publication']['citation']} {entry['publication']['place']}"
-            comparable = f"{entry['comparable']}: {entry['reason']}"
-            yield f"| {entry['title']} | {reported_text(entry)} | {comparable} | {where} |"
-    if board["caveats"]:
-        yield from ("", "## Caveats", "")
-        yield from (f"- {caveat}" for caveat in board["caveats"])
-
-
-def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[str, Any]]) -> Iterator[str]:
-    metrics = metric_names(board, protocol)
-    yield f"| system | {' | '.join(metrics)} | n | trained on |"
-    yield f"|---|{'---|' * len(metrics)}---|---|"
-    for row in rows:
-        cells = [interval_text(row["scores"][name]) for name in metrics]
-        count = row["scores"][metrics[0]]["n_items"]
-        yield f"| {row['system']} | {' | '.join(cells)} | {count:,} | {row['trained_on']} |"
-    yield ""
-    yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
-
-
-def _row(report: Mapping[str, Any]) -> dict[str, Any]:
+def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("value", "reason", "intervals", "n_items", "n_groups", "subset", "signature")
     of_finding = ("value", "reason", "n_items", "n_positive", "n_negative", "intervals")
     return {

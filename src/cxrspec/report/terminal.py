@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cxrspec.errors import Issue
-from cxrspec.report.leaderboard import counts_text, interval_text, metric_names, protocols, ranked, reported_text
+from cxrspec.report.board import (
+    counts_text,
+    interval_text,
+    metric_heading,
+    metric_names,
+    protocols,
+    ranked,
+    reported_text,
+    unranked_texts,
+)
+
+if TYPE_CHECKING:
+    from cxrspec.freeze import Frozen
+    from cxrspec.reference import Reference
 
 MARKS: Final = {"held": ("✓", "green"), "broken": ("✗", "bold red"), "not checked": ("○", "yellow")}
 PIPE_WIDTH: Final = 240
@@ -51,10 +64,30 @@ def show_listing(rows: list[dict[str, Any]]) -> None:
     out().print(table)
 
 
+def show_frozen(frozen: Frozen, *, with_claims: bool) -> None:
+    """Print what freezing one definition came to, with the claims beside what was counted if asked."""
+    from cxrspec.freeze import claim_table
+
+    show_issues(frozen.notes, kind="note")
+    ids = ", ".join(f"{name} {digest}" for name, digest in frozen.lock.subset_ids.items())
+    say(f"{frozen.reference}: {frozen.state}; subset ids {ids}")
+    if with_claims and frozen.claims:
+        say(claim_table(frozen.claims))
+
+
+def show_undefined(reference: Reference, report: Mapping[str, Any]) -> None:
+    """Print on stderr which scores that the definition asks for have no value, and why."""
+    show_issues(
+        Issue("undefined", f"{reference} {score['metric']}", f"{score['reason']}; it has no value, and no mean")
+        for score in report["scores"]
+        if score["value"] is None
+    )
+
+
 def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> None:
     """Print what a frozen definition is: identity, subsets with counts, sources with pins and licences, caveats."""
     description = document["description"]
-    say(f"{document['benchmark']}@{document['definition_version']}  {description['title']}", "bold")
+    say(f"{document['benchmark']}@{document['definition_version']}  {description.get('title', '')}", "bold")
     say(f"definition {document['definition_digest'][:16]}, all subsets together {document['combined_id']}")
     counts = _table("subset", "id", "items", "groups", "n positive")
     for name, subset in document["subsets"].items():
@@ -63,7 +96,7 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
     out().print(counts)
     sources = _table("source", "file", "sha256", "proof", "licence")
     for source, files in document["sources"].items():
-        licence = description["sources"][source]["licence"]
+        licence = description.get("sources", {}).get(source, {}).get("licence", "")
         for name, entry in files.items():
             sources.add_row(source, name, entry["sha256"][:16], entry["proof"], Text(licence))
     out().print(sources)
@@ -74,7 +107,8 @@ def show_report(report: Mapping[str, Any]) -> None:
     """Print one report: every metric with its interval, then the findings, then signatures and notes."""
     say(f"{report['reference']}/{report['system']}  protocol {report['protocol']}", "bold")
     for score in report["scores"]:
-        say(f"{score['metric']}  {interval_text(score)}  n = {score['n_items']:,}", "bold")
+        size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
+        say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
         table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
         for name, entry in score["findings"].items():
             counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
@@ -95,7 +129,8 @@ def show_board(board: Mapping[str, Any]) -> None:
         if not rows:
             continue
         metrics = metric_names(board, protocol)
-        table = _table(f"{protocol}: system", *metrics, "n", "trained on")
+        headings = [metric_heading(name, rows) for name in metrics]
+        table = _table(f"{protocol}: system", *headings, "n", "trained on")
         for row in rows:
             cells = [interval_text(row["scores"][name]) for name in metrics]
             table.add_row(row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", Text(row["trained_on"]))
@@ -103,8 +138,8 @@ def show_board(board: Mapping[str, Any]) -> None:
         for row in rows:
             for name in metrics:
                 say(f"  {row['scores'][name]['signature']}", "dim")
-    if unscored := [row["system"] for row in board["systems"] if row["state"] == "unscored"]:
-        say(f"  not scored yet: {', '.join(unscored)}", "yellow")
+    for text in unranked_texts(board):
+        say(f"  without a score: {text}", "yellow")
     for entry in board["reported"]:
         text = f"  reported, not ranked: {entry['title']}: {reported_text(entry)}"
         say(f"{text} (comparable: {entry['comparable']}; {entry['reason']})", "dim")

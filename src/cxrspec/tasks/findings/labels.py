@@ -107,6 +107,10 @@ def _four_value(text: str) -> str | None:
         return None
 
 
+def _cells(rows: Sequence[int]) -> str:
+    return "1 cell" if len(rows) == 1 else f"{len(rows):,} cells"
+
+
 def _cell_issues(items: ItemColumns, column: Column, cells: Sequence[str], faults: Mapping[str, str]) -> list[Issue]:
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(cells):
@@ -116,7 +120,7 @@ def _cell_issues(items: ItemColumns, column: Column, cells: Sequence[str], fault
         Issue(
             "value-unknown",
             items.place(column, found[0]),
-            f"{shown(text)} in {len(found):,} cells, of {listed([items.item_ids[r] for r in found], IDS_LISTED)}: "
+            f"{shown(text)} in {_cells(found)}, of {listed([items.item_ids[r] for r in found], IDS_LISTED)}: "
             f"{faults[text]}",
             "Mend the encoding of the definition, or pin the file that it was written for",
         )

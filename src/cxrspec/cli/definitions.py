@@ -1,0 +1,226 @@
+"""Own the commands about definitions: list, show, validate, new, freeze, items, fetch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cxrspec.cli.application import (
+    Definition,
+    Definitions,
+    Json,
+    Mirror,
+    Scored,
+    Subset,
+    any_reference,
+    app,
+    chosen,
+    open_registry,
+    open_store,
+    print_json,
+    run_each,
+)
+from cxrspec.errors import Issue, RegistryError
+from cxrspec.reference import Reference
+
+if TYPE_CHECKING:
+    from cxrspec.registry import Registry
+
+
+@app.command("list")
+def list_definitions(as_json: Json = False) -> None:
+    """List every definition: authored or frozen, its subsets and its systems.
+
+    Example: cxrspec list --json
+    """
+    from cxrspec.report import terminal
+
+    registry = open_registry()
+    frozen = set(registry.frozen())
+    rows: list[dict[str, Any]] = []
+
+    def one(reference: Reference) -> None:
+        subsets = registry.read_lock(reference).subsets if reference in frozen else {}
+        rows.append(
+            {
+                "reference": str(reference),
+                "state": "frozen" if reference in frozen else "authored",
+                "subsets": {name: subset["items"] for name, subset in subsets.items()},
+                "systems": registry.systems(reference),
+            }
+        )
+
+    failed = run_each(sorted({*registry.authored(), *frozen}, key=str), one)
+    print_json(rows) if as_json else terminal.show_listing(rows)
+    raise typer.Exit(failed)
+
+
+@app.command()
+def show(reference: Scored, as_json: Json = False) -> None:
+    """Show a frozen definition, or a system's report when the reference ends in /SYSTEM.
+
+    Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only
+    """
+    from cxrspec.report import terminal
+    from cxrspec.report_file import read_report
+
+    registry = open_registry()
+    lock = registry.read_lock(reference)
+    if reference.system is None:
+        print_json(lock.document) if as_json else terminal.show_lock(lock.document, lock.subset_ids)
+        return
+    report = read_report(registry, reference, reference.system)
+    if report is None:
+        where = registry.name(registry.report_path(reference, reference.system))
+        raise RegistryError(Issue("table-missing", where, "there is no report", f"Run 'cxrspec score {reference}'"))
+    print_json(report) if as_json else terminal.show_report(report)
+
+
+@app.command()
+def validate(
+    definitions: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE|REF]...", help="All files of specs/ where none is named.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check definitions without opening any data: every issue of every file, with line and column.
+
+    Example: cxrspec validate specs/nih-cxr14-findings/official-v3.yaml
+    """
+    from cxrspec.freeze import validate_definition
+    from cxrspec.report import terminal
+
+    registry = open_registry()
+    named = [_definition_path(registry, text) for text in definitions or ()]
+    rows: list[dict[str, Any]] = []
+    for path in named or registry.spec_paths():
+        issues, notes, digest = validate_definition(path, registry)
+        found = {"issues": [one.as_json() for one in issues], "notes": [one.as_json() for one in notes]}
+        rows.append({"file": registry.name(path), "digest": digest, **found})
+        if not as_json:
+            terminal.show_issues(issues)
+            terminal.show_issues(notes, kind="note")
+            if digest:
+                terminal.say(f"{registry.name(path)}: fine, definition {digest[:16]}")
+    if as_json:
+        print_json(rows)
+    raise typer.Exit(any(row["issues"] for row in rows))
+
+
+def _definition_path(registry: Registry, text: str) -> Path:
+    if "@" in text and not Path(text).exists():
+        return registry.spec_path(any_reference(text))
+    path = Path(text)
+    return path.parent.resolve() / path.name
+
+
+@app.command()
+def new(
+    reference: Definition,
+    version: Annotated[str, typer.Argument(metavar="NEW_VERSION", help="The next definition_version.")],
+    change: Annotated[str | None, typer.Option(help="What differs, in one sentence.")] = None,
+) -> None:
+    """Start the next definition version from an existing one; comments and order stay, nothing is opened.
+
+    Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2
+    """
+    from cxrspec.authoring import start_version
+    from cxrspec.report import terminal
+
+    registry = open_registry()
+    started = start_version(reference, version, registry, change=change)
+    terminal.say(f"wrote {registry.name(registry.spec_path(started))}; edit it, then run 'cxrspec freeze {started}'")
+
+
+@app.command()
+def freeze(
+    references: Definitions = None,
+    every: Annotated[bool, typer.Option("--all", help="Every definition of specs/.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compile again and compare; write nothing.")] = False,
+    as_json: Json = False,
+    mirror: Mirror = None,
+) -> None:
+    """Compile definitions, check what they expect, and write locks and tables once.
+
+    Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1
+    """
+    from cxrspec.freeze import freeze as freeze_definition
+    from cxrspec.pipeline import update_pipelines
+    from cxrspec.report import terminal
+
+    registry = open_registry()
+    rows: list[dict[str, Any]] = []
+
+    def one(reference: Reference) -> None:
+        with open_store(registry, mirror) as store:
+            frozen = freeze_definition(reference, registry, store, check=check)
+        rows.append(frozen.as_json())
+        if not as_json:
+            terminal.show_frozen(frozen, with_claims=check)
+
+    failed = run_each(chosen(references, every, registry.authored), one)
+    if as_json:
+        print_json(rows)
+    if not check:
+        for path in update_pipelines(registry):
+            terminal.note(f"wrote the stages of {registry.name(path)}; commit it with the lock")
+    raise typer.Exit(failed)
+
+
+@app.command()
+def items(
+    reference: Subset,
+    covariates: Annotated[bool, typer.Option("--covariates", help="The table of covariates instead.")] = False,
+    restricted: Annotated[
+        bool, typer.Option("--restricted", help="Print rows of sources that may not be passed on.")
+    ] = False,
+) -> None:
+    """Print the canonical text of a frozen subset: its sha256 is the subset's digest.
+
+    Example: cxrspec items nih-cxr14-findings@adjudicated-pool-v1:test | sha256sum
+    """
+    table = open_registry().read_subset(reference, covariates=covariates, restricted=restricted)
+    sys.stdout.buffer.write(table.text)
+
+
+@app.command()
+def fetch(
+    reference: Definition,
+    to: Annotated[Path | None, typer.Option(help="Fill this mirror folder with every file of the sources.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this file, as `source` or `source/file`.")] = None,
+    output: Annotated[Path | None, typer.Option("--as", help="With --source: write that file here.")] = None,
+    mirror: Mirror = None,
+) -> None:
+    """Fetch the sources of a definition into the cache, into a mirror folder, or one file of them to a path.
+
+    Example: cxrspec fetch nih-cxr14-findings@official-v3 --to /media/usb/mirror
+    """
+    from cxrspec.files import write_whole
+    from cxrspec.items import SourceFiles
+    from cxrspec.loader import load_definition
+    from cxrspec.report import terminal
+    from cxrspec.sources import fill_mirror
+
+    if (source is None) != (output is None) or (to and source):
+        raise typer.BadParameter("--source and --as go together, and not with --to")
+    registry = open_registry()
+    path = registry.spec_path(reference)
+    definition = load_definition(path, shown_as=registry.name(path))
+    with open_store(registry, mirror) as store:
+        files = SourceFiles(definition, store)
+        if to:
+            for kept in fill_mirror(definition.sources, store, to):
+                terminal.say(f"{kept.sha256}  {kept.name}")
+        elif source and output:
+            opened = files.named(source)
+            data = opened.read()
+            with registry.writing():
+                write_whole(output.absolute(), data)
+            terminal.say(f"{opened.sha256}  {output}")
+        else:
+            files.open_all()
+            for (name, file_name), opened in files.opened.items():
+                terminal.say(f"{opened.sha256}  {name}/{file_name}")

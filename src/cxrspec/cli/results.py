@@ -1,0 +1,130 @@
+"""Own the commands about numbers: score, leaderboard, audit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cxrspec.cli.application import (
+    AllScored,
+    Json,
+    Mirror,
+    any_reference,
+    app,
+    chosen,
+    open_registry,
+    open_store,
+    print_json,
+    run_each,
+)
+from cxrspec.reference import Reference
+
+
+@app.command()
+def score(
+    references: AllScored = None,
+    every: Annotated[bool, typer.Option("--all", help="Every submission of every frozen definition.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Score submissions against the lock and the frozen tables, and nothing else.
+
+    Example: cxrspec score nih-cxr14-findings@adjudicated-pool-v1/metadata-only
+    """
+    from cxrspec.report import terminal
+    from cxrspec.report_file import is_undefined
+    from cxrspec.score import score as score_system
+
+    registry = open_registry()
+    done: list[dict[str, Any]] = []
+
+    def system(reference: Reference) -> bool:
+        scored = score_system(reference.definition, reference.system or "", registry)
+        done.append({"reference": str(reference), "state": scored.state, "report": scored.report})
+        if not as_json:
+            terminal.show_issues(scored.notes, kind="note")
+            if scored.report:
+                terminal.show_report(scored.report)
+            terminal.say(f"{reference}: {scored.state}")
+        if undefined := scored.report is not None and is_undefined(scored.report):
+            terminal.show_undefined(reference, scored.report or {})
+        return undefined
+
+    def definition(reference: Reference) -> bool:
+        names = [reference.system] if reference.system else registry.systems(registry.read_lock(reference).reference)
+        if not names:
+            terminal.note(f"{reference} has no submission; make one with 'cxrspec submit {reference}'")
+        return run_each([Reference(reference.benchmark, reference.version, system=name) for name in names], system)
+
+    failed = run_each(chosen(references, every, registry.frozen), definition)
+    if as_json:
+        print_json(done)
+    raise typer.Exit(failed)
+
+
+@app.command()
+def leaderboard(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[BENCHMARK|REF]...", help="All where none is named.")
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write Markdown and JSON beside the lock.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the systems of a definition version with intervals, counts and signatures.
+
+    Example: cxrspec leaderboard nih-cxr14-findings
+    """
+    from cxrspec.report import terminal
+    from cxrspec.report.leaderboard import boards, write_leaderboard
+
+    registry = open_registry()
+    frozen = registry.frozen()
+    named = [one for name in names for one in _named(name, frozen)] if names else frozen
+    found = [write_leaderboard(one, registry) for one in named] if write else boards(named, registry)
+    if as_json:
+        print_json(found)
+        return
+    for board in found:
+        terminal.show_board(board)
+    if not found:
+        terminal.note("no definition has a submission or a reported result yet")
+
+
+def _named(name: str, frozen: list[Reference]) -> list[Reference]:
+    if "@" in name:
+        return [any_reference(name).definition]
+    found = [one for one in frozen if one.benchmark == name]
+    if not found:
+        known = ", ".join(sorted({one.benchmark for one in frozen})) or "none"
+        raise typer.BadParameter(f"no frozen benchmark '{name}'; there are {known}")
+    return found
+
+
+@app.command()
+def audit(
+    references: AllScored = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Compile again from the sources.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="A link that is not checked counts as a problem.")] = False,
+    as_json: Json = False,
+    mirror: Mirror = None,
+) -> None:
+    """Derive every link between a number and its frozen items again: held, broken or not checked.
+
+    Example: cxrspec audit nih-cxr14-findings@adjudicated-pool-v1/metadata-only --deep
+    """
+    from cxrspec.audit import audit_definition, audit_system, systems_to_audit
+    from cxrspec.report import terminal
+
+    registry = open_registry()
+    audits = []
+    with open_store(registry, mirror) as store:
+        for reference in references or registry.frozen():
+            audits.append(audit_definition(reference, registry, store if deep else None))
+            systems = [reference.system] if reference.system else systems_to_audit(reference, registry)
+            audits += [audit_system(reference, system, registry) for system in systems]
+    if as_json:
+        print_json([one.as_json() for one in audits])
+    else:
+        for one in audits:
+            terminal.show_audit(one.as_json())
+    raise typer.Exit(not all(one.is_sound(strict=strict) for one in audits))

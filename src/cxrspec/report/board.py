@@ -1,0 +1,115 @@
+"""Own what a leaderboard says, for the terminal and for Markdown alike: order, names, texts. It opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def protocols(board: Mapping[str, Any]) -> list[str]:
+    """Return the protocols that any metric uses, in the order of the definition."""
+    return list(dict.fromkeys(metric["protocol"] for metric in board["metrics"]))
+
+
+def metric_names(board: Mapping[str, Any], protocol: str) -> list[str]:
+    """Return the names of the metrics of a protocol, in the order of the definition."""
+    return [metric["name"] for metric in board["metrics"] if metric["protocol"] == protocol]
+
+
+def ranked(board: Mapping[str, Any], protocol: str) -> list[Mapping[str, Any]]:
+    """Return the scored systems of a protocol, best first by its first metric; undefined values come last."""
+    first = metric_names(board, protocol)[0]
+    rows = [row for row in board["systems"] if row["state"] == "scored" and row["protocol"] == protocol]
+
+    def key(row: Mapping[str, Any]) -> tuple[bool, float, str]:
+        value = row["scores"][first]["value"]
+        return (value is None, -(value or 0.0), row["system"])
+
+    return sorted(rows, key=key)
+
+
+def unranked_texts(board: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why each system that has no row stands in no table."""
+    for row in board["systems"]:
+        if row["state"] != "scored":
+            yield f"{row['system']}: {row['reason']}"
+
+
+def metric_heading(metric: str, rows: list[Mapping[str, Any]]) -> str:
+    """Write a metric with the subset that it is of, so that no two subsets are ever read as one."""
+    return f"{metric} on {rows[0]['scores'][metric]['subset']}"
+
+
+def interval_text(score: Mapping[str, Any]) -> str:
+    """Write a value with its first interval, `0.576 [0.551, 0.601]`, or why it is undefined."""
+    if score["value"] is None:
+        return f"undefined ({score['reason']})"
+    interval = score["intervals"][0]
+    if interval["low"] is None:
+        return f"{score['value']:.3f} (no interval: {interval['reason']})"
+    return f"{score['value']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+
+
+def counts_text(board: Mapping[str, Any], subset: str) -> str:
+    """Write the size of a subset and its positives per finding."""
+    found = board["subsets"][subset]
+    positives = ", ".join(f"{name} {count:,}" for name, count in found.get("positives", {}).items())
+    size = f"{subset} {found['id']}: n = {found['items']:,} items of {found['groups']:,} groups"
+    return f"{size}; n positive: {positives}" if positives else size
+
+
+def reported_text(entry: Mapping[str, Any]) -> str:
+    """Write what a publication reports, digits as printed."""
+    values = (
+        f"{value['metric']}{' ' + value['finding'] if value.get('finding') else ''} {value['value']}"
+        for value in entry["values"]
+    )
+    return "; ".join(values)
+
+
+def markdown(board: Mapping[str, Any]) -> str:
+    """Write the leaderboard as Markdown, with the signature of every number."""
+    return "\n".join(_markdown_lines(board)) + "\n"
+
+
+def _markdown_lines(board: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"# {board['reference']}", "", board["title"], "")
+    yield from (f"- {counts_text(board, subset)}" for subset in board["subsets"])
+    for protocol in protocols(board):
+        if rows := ranked(board, protocol):
+            yield from ("", f"## {protocol}", "")
+            yield from _protocol_lines(board, protocol, rows)
+    if unranked := list(unranked_texts(board)):
+        yield from ("", "## Without a score", "")
+        yield from (f"- {_one_line(text)}" for text in unranked)
+    if board["reported"]:
+        yield from ("", "## Reported by others: never ranked, never scored by us", "")
+        yield from ("| system | as printed | comparable | where |", "|---|---|---|---|")
+        for entry in board["reported"]:
+            where = f"{entry['publication']['citation']} {entry['publication']['place']}"
+            comparable = f"{entry['comparable']}: {entry['reason']}"
+            yield _table_row((entry["title"], reported_text(entry), comparable, where))
+    if board["caveats"]:
+        yield from ("", "## Caveats", "")
+        yield from (f"- {_one_line(caveat)}" for caveat in board["caveats"])
+
+
+def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[str, Any]]) -> Iterator[str]:
+    metrics = metric_names(board, protocol)
+    yield _table_row(("system", *(metric_heading(name, rows) for name in metrics), "n", "trained on"))
+    yield f"|---|{'---|' * len(metrics)}---|---|"
+    for row in rows:
+        cells = [interval_text(row["scores"][name]) for name in metrics]
+        count = row["scores"][metrics[0]]["n_items"]
+        yield _table_row((row["system"], *cells, f"{count:,}", row["trained_on"]))
+    yield ""
+    yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
+
+
+def _table_row(cells: tuple[str, ...]) -> str:
+    """Write one line of a table; a mark or line break of a cell's own would end it."""
+    return f"| {' | '.join(_one_line(cell).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
