@@ -98,7 +98,7 @@ def audit_system(reference: Reference, system: str, registry: Registry) -> Audit
         return audit
     path = registry.submission_folder(reference, system) / submission.predictions.file
     _add(audit, "submission", lambda: _check_submission(submission, lock, system))
-    _add(audit, "predictions", lambda: _check_predictions(submission, lock, registry))
+    _add(audit, "predictions", lambda: _check_predictions(submission, lock, registry, system))
     _add(audit, "dvc predictions", lambda: _check_dvc([path], registry))
     _add(audit, "scored again", lambda: _check_scored(submission, lock, registry, system))
     return audit
@@ -222,12 +222,12 @@ def _check_submission(submission: Submission, lock: Lock, system: str) -> Link:
     return _held(f"made for {submission.reference}, protocol {submission.protocol}, subsets {ids}")
 
 
-def _check_predictions(submission: Submission, lock: Lock, registry: Registry) -> Link:
+def _check_predictions(submission: Submission, lock: Lock, registry: Registry, system: str) -> Link:
     """Compare the predictions file with the submission and with the report."""
-    report = read_report(registry, lock.reference, submission.system)
+    report = read_report(registry, lock.reference, system)
     if report and report["predictions"]["sha256"] != submission.predictions.sha256:
         return _broken("the report was computed from other predictions than the submission names")
-    read_predictions_file(registry, lock.reference, submission)
+    read_predictions_file(registry, lock.reference, system, submission.predictions)
     named = "submission and report alike" if report else "the submission"
     return _held(f"sha256 {short_id(submission.predictions.sha256)}... in {named}")
 

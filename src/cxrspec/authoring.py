@@ -28,7 +28,9 @@ def start_version(reference: Reference, version: str, registry: Registry, *, cha
     path = registry.spec_path(reference)
     definition = load_definition(path, shown_as=registry.name(path))
     try:
-        new = Reference.parse(f"{reference.benchmark}@{version}").definition
+        new = Reference.parse(f"{reference.benchmark}@{version}")
+        if new != new.definition:
+            raise ValueError
     except ValueError:
         message = f"'{version}' is no version; write lower-case letters and digits joined by '-' or '.'"
         raise DefinitionError(Issue("field-value", "definition_version", message)) from None

@@ -68,7 +68,7 @@ CommitId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 """RFC 8785 numbers are IEEE doubles, so a seed stays below 2**53."""
-Count = Annotated[int, Field(ge=0, lt=2**53)]
+Count = Annotated[int, Field(ge=0)]
 PositiveCount = Annotated[int, Field(ge=1, lt=2**53)]
 Share = Annotated[float, Field(ge=0, le=1)]
 OpenShare = Annotated[float, Field(gt=0, lt=1)]

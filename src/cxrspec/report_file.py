@@ -24,7 +24,7 @@ _COMPUTED: Final = (".value", ".low", ".high")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 
-_PARTS: Final = ("protocol", "definition_digest", "subsets", "trained_on", "notes")
+_PARTS: Final = ("protocol", "definition_digest", "subsets", "predictions", "trained_on", "scores", "notes")
 _OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
 _OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
 _OF_INTERVAL: Final = ("low", "high", "reason")
@@ -48,8 +48,9 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
     if not isinstance(number, int) or number > REPORT_FORMAT:
         message = f"has format {number}; this cxrspec reads formats up to {REPORT_FORMAT}"
         raise RegistryError(Issue("lock-format", name, message, "Install a newer cxrspec"))
+    faults = [f"lacks '{part}'" for part in _PARTS if part not in report]
     try:
-        faults = [f"lacks {path}" for path in _absent(report)]
+        faults = faults or [f"lacks '{part}'" for part in _absent(report)]
     except (AttributeError, TypeError):
         faults = ["has a part of the wrong form"]
     said = (report.get("reference"), report.get("system"))
@@ -61,8 +62,7 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
 
 
 def _absent(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parts that are not there, so that whoever shows a report finds every one."""
-    yield from (part for part in _PARTS if part not in report)
+    """Yield what is not there inside the parts, so that whoever shows a report finds all of it."""
     yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
     yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
     for i, score in enumerate(report["scores"]):

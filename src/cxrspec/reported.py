@@ -60,7 +60,7 @@ def load_reported(registry: Registry, benchmark: str) -> list[Reported]:
     entries: list[Reported] = []
     issues: list[Issue] = []
     versions = [one.version for one in (*registry.authored(), *registry.frozen()) if one.benchmark == benchmark]
-    for path in sorted(registry.reported_folder(benchmark).glob("*.yaml")):
+    for path in sorted(registry.reported_folder(benchmark).glob("*.y*ml")):
         name = registry.name(path)
         try:
             document, places, refused = load_document(path, shown_as=name)

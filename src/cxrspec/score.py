@@ -52,9 +52,9 @@ def score(reference: Reference, system: str, registry: Registry) -> Scored:
     submission = load_submission(registry, reference, system)
     path = registry.submission_folder(reference, system) / submission.predictions.file
     old = read_report(registry, reference, system)
-    if issues := submission_issues(submission, lock, need_of(submission, lock), system):
-        raise SubmissionError(issues)
     if not path.is_file() and (old or path in registry.dvc.recorded):
+        if issues := submission_issues(submission, lock, need_of(submission, lock), system):
+            raise SubmissionError(issues)
         note = Issue("table-missing", registry.name(path), "is not on this machine; its report stays as it is")
         return Scored(reference, system, "absent", old, (note,))
     report, notes = evaluate_submission(submission, lock, registry, system)
@@ -92,7 +92,7 @@ def check_submission(
     issues = submission_issues(submission, lock, need, system)
     try:
         if data is None:
-            data = read_predictions_file(registry, lock.reference, submission)
+            data = read_predictions_file(registry, lock.reference, system, submission.predictions)
         tables = read_subsets(lock, need, registry)
         issues += training_issues(submission, lock, registry, tables)
         read = read_predictions(submission, lock, registry, tables, data)

@@ -5,7 +5,9 @@ It never opens a definition file or a source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
@@ -23,6 +25,7 @@ from cxrspec.tasks import TASKS, PredictionNeed, Task
 SubsetId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 HEAD_PATTERN: Final = "*"
+_UNREADABLE: Final = re.compile("[^\t\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 class PredictionsFile(Fields):
@@ -108,12 +111,33 @@ def load_submission(registry: Registry, reference: Reference, system: str) -> Su
 
 def make_submission(document: Mapping[str, Any]) -> Submission:
     """Build a submission from what a person gave; raises SubmissionError with every field that is wrong."""
+    document = _normalized(document)
     submission, issues = _validated(document)
-    if submission is None:
+    unreadable = list(_unreadable(document))
+    issues = [*unreadable, *(one for one in issues if one.path not in [known.path for known in unreadable])]
+    if submission is None or issues:
         raise SubmissionError(
             [Issue("submission-field", field_text(one.path), one.message, one.hint) for one in issues]
         )
     return submission
+
+
+def _normalized(value: Any) -> Any:
+    """Bring all text to NFC, as reading it back from YAML does."""
+    if isinstance(value, Mapping):
+        return {_normalized(key): _normalized(inner) for key, inner in value.items()}
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _unreadable(value: Any, path: tuple[str, ...] = ()) -> Iterator[FieldIssue]:
+    """Refuse characters that the file would not give back: control characters, strange line ends, broken bytes."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _unreadable(key, (*path, "name"))
+            yield from _unreadable(inner, (*path, key))
+    elif isinstance(value, str) and (found := _UNREADABLE.search(value)):
+        message = f"the invisible character U+{ord(found[0]):04X} is not allowed"
+        yield FieldIssue(path, "field-value", message, "Remove it")
 
 
 def _validated(document: Mapping[str, Any]) -> tuple[Submission | None, list[FieldIssue]]:
@@ -206,20 +230,20 @@ def training_issues(submission: Submission, lock: Lock, registry: Registry, tabl
     return issues
 
 
-def read_predictions_file(registry: Registry, reference: Reference, submission: Submission) -> bytes:
-    """Return the bytes of the predictions, proved by the sha256 that the submission names.
+def read_predictions_file(registry: Registry, reference: Reference, system: str, file: PredictionsFile) -> bytes:
+    """Return the bytes of a system's predictions, proved by the sha256 that its submission names.
 
     Raises:
         RegistryError: if the file is not on this machine, or holds other bytes.
     """
-    path = registry.submission_folder(reference, submission.system) / submission.predictions.file
+    path = registry.submission_folder(reference, system) / file.file
     where = registry.name(path)
     if not path.is_file():
         hint = "Run 'dvc pull', or make them again with 'dvc repro'"
         raise RegistryError(Issue("table-missing", where, "is not on this machine", hint))
     data = path.read_bytes()
-    if (found := sha256_hex(data)) != submission.predictions.sha256:
-        message = f"has sha256 {short_id(found)}..., submission.yaml says {short_id(submission.predictions.sha256)}..."
+    if (found := sha256_hex(data)) != file.sha256:
+        message = f"has sha256 {short_id(found)}..., submission.yaml says {short_id(file.sha256)}..."
         hint = "Restore the file, or submit it again with 'cxrspec submit'"
         raise RegistryError(Issue("table-altered", where, message, hint))
     return data
@@ -230,7 +254,7 @@ def submission_text(submission: Submission) -> bytes:
     return dump_document(submission.model_dump(exclude_none=True))
 
 
-def parse_heads(pairs: list[str]) -> Mapping[str, str]:
+def parse_heads(pairs: Sequence[str]) -> Mapping[str, str]:
     """Read `our=theirs` pairs of the command line.
 
     Raises:

@@ -114,7 +114,7 @@ def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> R
         new_lock.reference,
         system,
         submission.protocol,
-        read_predictions_file(registry, old_lock.reference, submission),
+        read_predictions_file(registry, old_lock.reference, system, submission.predictions),
         submission.predictions.file,
         heads=submission.heads or {},
         card=submission.card.model_dump() if submission.card else {},

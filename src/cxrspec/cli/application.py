@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from cxrspec import __version__
 from cxrspec.errors import CxrspecError, Issue
@@ -20,58 +20,51 @@ if TYPE_CHECKING:
     from cxrspec.registry import Registry
     from cxrspec.sources import Store
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Benchmarks of chest radiographs: declared in YAML, frozen once, scored exactly, audited by anyone.",
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="cxrspec", message="%(prog)s %(version)s")
+def app() -> None:
+    """Benchmarks of chest radiographs: declared in YAML, frozen once, scored exactly, audited by anyone."""
+
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Reference]
+else:
+    _ParamType = click.ParamType  # generic only for who checks types
+
+
+class ReferenceType(_ParamType):
+    """A reference of the command line; one that names more than the command takes is wrong usage."""
+
+    name = "reference"
+
+    def __init__(self, *, subset: bool = False, system: bool = False) -> None:
+        self.subset, self.system = subset, system
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Reference:
+        """Parse the text, or fail with the form that is allowed."""
+        try:
+            reference = value if isinstance(value, Reference) else Reference.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if reference.subset and not self.subset:
+            self.fail(f"'{reference}' names a subset; write {reference.definition}", param, ctx)
+        if reference.system and not self.system:
+            self.fail(f"'{reference}' names a system; write {reference.definition}", param, ctx)
+        return reference
+
+
+DEFINITION = ReferenceType()
+SCORED = ReferenceType(system=True)
+
+definition_argument = click.argument("reference", type=DEFINITION, metavar="BENCHMARK@VERSION")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+mirror_option = click.option(
+    "--mirror",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of files called by their sha256, tried before the network; may be repeated.",
 )
-
-
-def any_reference(text: str | Reference) -> Reference:
-    """Parse a reference of the command line; anything else is wrong usage."""
-    try:
-        return text if isinstance(text, Reference) else Reference.parse(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def _definition(text: str | Reference) -> Reference:
-    reference = any_reference(text)
-    if reference.subset or reference.system:
-        raise typer.BadParameter(f"'{reference}' names more than a definition; write {reference.definition}")
-    return reference
-
-
-def _scored(text: str | Reference) -> Reference:
-    reference = any_reference(text)
-    if reference.subset:
-        raise typer.BadParameter(f"'{reference}' names a subset; write {reference.definition} or .../SYSTEM")
-    return reference
-
-
-_DEFINITION = "benchmark@definition_version"
-_SYSTEM = f"{_DEFINITION}, or .../system"
-Definition = Annotated[Reference, typer.Argument(parser=_definition, metavar="REF", help=_DEFINITION)]
-Definitions = Annotated[
-    list[Reference] | None, typer.Argument(parser=_definition, metavar="[REF]...", help=_DEFINITION)
-]
-Scored = Annotated[Reference, typer.Argument(parser=_scored, metavar="REF[/SYSTEM]", help=_SYSTEM)]
-AllScored = Annotated[list[Reference] | None, typer.Argument(parser=_scored, metavar="[REF[/SYSTEM]]...", help=_SYSTEM)]
-Subset = Annotated[Reference, typer.Argument(parser=any_reference, metavar="REF:SUBSET", help=f"{_DEFINITION}:subset")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Mirror = Annotated[
-    list[Path] | None,
-    typer.Option(help="Folder of files called by their sha256, tried before the network; may be repeated."),
-]
-
-
-@app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    if version:
-        print(f"cxrspec {__version__}")
-        raise typer.Exit
 
 
 def open_registry() -> Registry:
@@ -83,19 +76,19 @@ def open_registry() -> Registry:
 
 
 @contextmanager
-def open_store(registry: Registry, mirrors: Iterable[Path] | None) -> Iterator[Store]:
+def open_store(registry: Registry, mirrors: Iterable[Path]) -> Iterator[Store]:
     """Yield the store that sources come from; downloads are shown while it is open."""
     from cxrspec.sources import Store
     from cxrspec.sources.progress import terminal_progress
 
     with terminal_progress() as progress:
-        yield Store.from_environment(registry.root, mirrors or (), progress=progress)
+        yield Store.from_environment(registry.root, mirrors, progress=progress)
 
 
-def chosen(references: list[Reference] | None, every: bool, known: Callable[[], list[Reference]]) -> list[Reference]:
+def chosen(references: Sequence[Reference], every: bool, known: Callable[[], list[Reference]]) -> Sequence[Reference]:
     """Return the references that were named, or with `--all` all that are known; neither or both is wrong usage."""
     if bool(references) == every:
-        raise typer.BadParameter("name definitions, or give --all")
+        raise click.UsageError("Name definitions, or give --all.")
     return references or known()
 
 
@@ -105,9 +98,9 @@ def run_each(references: Iterable[Reference], run: Callable[[Reference], bool | 
     for reference in references:
         try:
             failed = bool(run(reference)) or failed
+        except BrokenPipeError:
+            raise
         except (CxrspecError, OSError) as error:
-            if isinstance(error, BrokenPipeError):
-                raise
             failed = True
             _show(error)
     return failed
@@ -118,11 +111,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def leave(failed: bool) -> None:
+    """End the command with exit code 1 if anything failed."""
+    click.get_current_context().exit(int(failed))
+
+
 def main() -> None:
     """Run the command line; problems of ours end in exit code 1, without a traceback."""
     try:
         try:
-            app()
+            app(prog_name="cxrspec")
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader of the pipe has what it wanted

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from cxrspec.cli.application import (
-    Definition,
-    Definitions,
-    Json,
-    Mirror,
-    Scored,
-    Subset,
-    any_reference,
+    DEFINITION,
+    SCORED,
+    ReferenceType,
     app,
     chosen,
+    definition_argument,
+    json_option,
+    leave,
+    mirror_option,
     open_registry,
     open_store,
     print_json,
@@ -30,12 +31,10 @@ if TYPE_CHECKING:
     from cxrspec.registry import Registry
 
 
-@app.command("list")
-def list_definitions(as_json: Json = False) -> None:
-    """List every definition: authored or frozen, its subsets and its systems.
-
-    Example: cxrspec list --json
-    """
+@app.command("list", epilog="Example: cxrspec list --json")
+@json_option
+def list_definitions(as_json: bool) -> None:
+    """List the definitions with their subsets and systems."""
     from cxrspec.report import terminal
 
     registry = open_registry()
@@ -55,15 +54,14 @@ def list_definitions(as_json: Json = False) -> None:
 
     failed = run_each(sorted({*registry.authored(), *frozen}, key=str), one)
     print_json(rows) if as_json else terminal.show_listing(rows)
-    raise typer.Exit(failed)
+    leave(failed)
 
 
-@app.command()
-def show(reference: Scored, as_json: Json = False) -> None:
-    """Show a frozen definition, or a system's report when the reference ends in /SYSTEM.
-
-    Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only
-    """
+@app.command(epilog="Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
+@click.argument("reference", type=SCORED, metavar="BENCHMARK@VERSION[/SYSTEM]")
+@json_option
+def show(reference: Reference, as_json: bool) -> None:
+    """Show a frozen definition, or the report of a system."""
     from cxrspec.report import terminal
     from cxrspec.report_file import read_report
 
@@ -79,22 +77,19 @@ def show(reference: Scored, as_json: Json = False) -> None:
     print_json(report) if as_json else terminal.show_report(report)
 
 
-@app.command()
-def validate(
-    definitions: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE|REF]...", help="All files of specs/ where none is named.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Check definitions without opening any data: every issue of every file, with line and column.
+@app.command(epilog="Example: cxrspec validate specs/nih-cxr14-findings/official-v3.yaml")
+@click.argument("definitions", nargs=-1, metavar="[FILE|BENCHMARK@VERSION]...")
+@json_option
+def validate(definitions: Sequence[str], as_json: bool) -> None:
+    """Check definitions without opening any data.
 
-    Example: cxrspec validate specs/nih-cxr14-findings/official-v3.yaml
+    Every issue of a file is told at once, with line and column. Without a name, every file of specs/ is checked.
     """
     from cxrspec.freeze import validate_definition
     from cxrspec.report import terminal
 
     registry = open_registry()
-    named = [_definition_path(registry, text) for text in definitions or ()]
+    named = [_definition_path(registry, text) for text in definitions]
     rows: list[dict[str, Any]] = []
     for path in named or registry.spec_paths():
         issues, notes, digest = validate_definition(path, registry)
@@ -107,25 +102,24 @@ def validate(
                 terminal.say(f"{registry.name(path)}: fine, definition {digest[:16]}")
     if as_json:
         print_json(rows)
-    raise typer.Exit(any(row["issues"] for row in rows))
+    leave(any(row["issues"] for row in rows))
 
 
 def _definition_path(registry: Registry, text: str) -> Path:
     if "@" in text and not Path(text).exists():
-        return registry.spec_path(any_reference(text))
+        return registry.spec_path(DEFINITION.convert(text, None, None))
     path = Path(text)
     return path.parent.resolve() / path.name
 
 
-@app.command()
-def new(
-    reference: Definition,
-    version: Annotated[str, typer.Argument(metavar="NEW_VERSION", help="The next definition_version.")],
-    change: Annotated[str | None, typer.Option(help="What differs, in one sentence.")] = None,
-) -> None:
-    """Start the next definition version from an existing one; comments and order stay, nothing is opened.
+@app.command(epilog="Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2")
+@definition_argument
+@click.argument("version", metavar="NEW_VERSION")
+@click.option("--change", help="What differs, in one sentence.")
+def new(reference: Reference, version: str, change: str | None) -> None:
+    """Start the next definition version from an existing one.
 
-    Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2
+    Comments and order stay, and no source is opened.
     """
     from cxrspec.authoring import start_version
     from cxrspec.report import terminal
@@ -135,17 +129,16 @@ def new(
     terminal.say(f"wrote {registry.name(registry.spec_path(started))}; edit it, then run 'cxrspec freeze {started}'")
 
 
-@app.command()
-def freeze(
-    references: Definitions = None,
-    every: Annotated[bool, typer.Option("--all", help="Every definition of specs/.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compile again and compare; write nothing.")] = False,
-    as_json: Json = False,
-    mirror: Mirror = None,
-) -> None:
-    """Compile definitions, check what they expect, and write locks and tables once.
+@app.command(epilog="Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1")
+@click.argument("references", nargs=-1, type=DEFINITION, metavar="[BENCHMARK@VERSION]...")
+@click.option("--all", "every", is_flag=True, help="Every definition of specs/.")
+@click.option("--check", is_flag=True, help="Compile again and compare; write nothing.")
+@json_option
+@mirror_option
+def freeze(references: Sequence[Reference], every: bool, check: bool, as_json: bool, mirror: Sequence[Path]) -> None:
+    """Compile definitions and write their locks and tables, once.
 
-    Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1
+    What a definition expects is checked first. Freezing again changes nothing, and no frozen content is ever replaced.
     """
     from cxrspec.freeze import freeze as freeze_definition
     from cxrspec.pipeline import update_pipelines
@@ -167,36 +160,34 @@ def freeze(
     if not check:
         for path in update_pipelines(registry):
             terminal.note(f"wrote the stages of {registry.name(path)}; commit it with the lock")
-    raise typer.Exit(failed)
+    leave(failed)
 
 
-@app.command()
-def items(
-    reference: Subset,
-    covariates: Annotated[bool, typer.Option("--covariates", help="The table of covariates instead.")] = False,
-    restricted: Annotated[
-        bool, typer.Option("--restricted", help="Print rows of sources that may not be passed on.")
-    ] = False,
-) -> None:
-    """Print the canonical text of a frozen subset: its sha256 is the subset's digest.
+@app.command(epilog="Example: cxrspec items nih-cxr14-findings@adjudicated-pool-v1:test | sha256sum")
+@click.argument("reference", type=ReferenceType(subset=True), metavar="BENCHMARK@VERSION:SUBSET")
+@click.option("--covariates", is_flag=True, help="The table of covariates instead.")
+@click.option("--restricted", is_flag=True, help="Print rows of sources that may not be passed on.")
+def items(reference: Reference, covariates: bool, restricted: bool) -> None:
+    """Print the canonical text of a frozen subset.
 
-    Example: cxrspec items nih-cxr14-findings@adjudicated-pool-v1:test | sha256sum
+    Its sha256 is the subset's digest, whose first 16 digits are the subset id.
     """
     table = open_registry().read_subset(reference, covariates=covariates, restricted=restricted)
     sys.stdout.buffer.write(table.text)
 
 
-@app.command()
+@app.command(epilog="Example: cxrspec fetch nih-cxr14-findings@official-v3 --to /media/usb/mirror")
+@definition_argument
+@click.option("--to", type=click.Path(path_type=Path), help="Fill this mirror folder with every file of the sources.")
+@click.option("--source", help="Only this file, as source or source/file.")
+@click.option("--as", "output", type=click.Path(path_type=Path), help="With --source: write that file here.")
+@mirror_option
 def fetch(
-    reference: Definition,
-    to: Annotated[Path | None, typer.Option(help="Fill this mirror folder with every file of the sources.")] = None,
-    source: Annotated[str | None, typer.Option(help="Only this file, as `source` or `source/file`.")] = None,
-    output: Annotated[Path | None, typer.Option("--as", help="With --source: write that file here.")] = None,
-    mirror: Mirror = None,
+    reference: Reference, to: Path | None, source: str | None, output: Path | None, mirror: Sequence[Path]
 ) -> None:
-    """Fetch the sources of a definition into the cache, into a mirror folder, or one file of them to a path.
+    """Fetch the sources of a definition into the cache or a mirror.
 
-    Example: cxrspec fetch nih-cxr14-findings@official-v3 --to /media/usb/mirror
+    With --source and --as, one file of them is written to a path.
     """
     from cxrspec.files import write_whole
     from cxrspec.items import SourceFiles
@@ -205,7 +196,7 @@ def fetch(
     from cxrspec.sources import fill_mirror
 
     if (source is None) != (output is None) or (to and source):
-        raise typer.BadParameter("--source and --as go together, and not with --to")
+        raise click.UsageError("--source and --as go together, and not with --to.")
     registry = open_registry()
     path = registry.spec_path(reference)
     definition = load_definition(path, shown_as=registry.name(path))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 
 from cxrspec.cli.application import (
-    AllScored,
-    Json,
-    Mirror,
-    any_reference,
+    DEFINITION,
+    SCORED,
     app,
     chosen,
+    json_option,
+    leave,
+    mirror_option,
     open_registry,
     open_store,
     print_json,
@@ -21,15 +24,14 @@ from cxrspec.cli.application import (
 from cxrspec.reference import Reference
 
 
-@app.command()
-def score(
-    references: AllScored = None,
-    every: Annotated[bool, typer.Option("--all", help="Every submission of every frozen definition.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Score submissions against the lock and the frozen tables, and nothing else.
+@app.command(epilog="Example: cxrspec score nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
+@click.argument("references", nargs=-1, type=SCORED, metavar="[BENCHMARK@VERSION[/SYSTEM]]...")
+@click.option("--all", "every", is_flag=True, help="Every submission of every frozen definition.")
+@json_option
+def score(references: Sequence[Reference], every: bool, as_json: bool) -> None:
+    """Score submissions against locks and frozen tables.
 
-    Example: cxrspec score nih-cxr14-findings@adjudicated-pool-v1/metadata-only
+    A score that the definition asks for and that is undefined ends in exit code 1, after all reports are written.
     """
     from cxrspec.report import terminal
     from cxrspec.report_file import is_undefined
@@ -59,21 +61,15 @@ def score(
     failed = run_each(chosen(references, every, registry.frozen), definition)
     if as_json:
         print_json(done)
-    raise typer.Exit(failed)
+    leave(failed)
 
 
-@app.command()
-def leaderboard(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[BENCHMARK|REF]...", help="All where none is named.")
-    ] = None,
-    write: Annotated[bool, typer.Option("--write", help="Write Markdown and JSON beside the lock.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show the systems of a definition version with intervals, counts and signatures.
-
-    Example: cxrspec leaderboard nih-cxr14-findings
-    """
+@app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")
+@click.argument("names", nargs=-1, metavar="[BENCHMARK|BENCHMARK@VERSION]...")
+@click.option("--write", is_flag=True, help="Write Markdown and JSON beside the lock.")
+@json_option
+def leaderboard(names: Sequence[str], write: bool, as_json: bool) -> None:
+    """Show systems with intervals, counts and signatures."""
     from cxrspec.report import terminal
     from cxrspec.report.leaderboard import boards, write_leaderboard
 
@@ -92,25 +88,24 @@ def leaderboard(
 
 def _named(name: str, frozen: list[Reference]) -> list[Reference]:
     if "@" in name:
-        return [any_reference(name).definition]
+        return [DEFINITION.convert(name, None, None)]
     found = [one for one in frozen if one.benchmark == name]
     if not found:
         known = ", ".join(sorted({one.benchmark for one in frozen})) or "none"
-        raise typer.BadParameter(f"no frozen benchmark '{name}'; there are {known}")
+        raise click.UsageError(f"No frozen benchmark '{name}'; there are {known}.")
     return found
 
 
-@app.command()
-def audit(
-    references: AllScored = None,
-    deep: Annotated[bool, typer.Option("--deep", help="Compile again from the sources.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="A link that is not checked counts as a problem.")] = False,
-    as_json: Json = False,
-    mirror: Mirror = None,
-) -> None:
-    """Derive every link between a number and its frozen items again: held, broken or not checked.
+@app.command(epilog="Example: cxrspec audit nih-cxr14-findings@adjudicated-pool-v1/metadata-only --deep")
+@click.argument("references", nargs=-1, type=SCORED, metavar="[BENCHMARK@VERSION[/SYSTEM]]...")
+@click.option("--deep", is_flag=True, help="Compile again from the sources.")
+@click.option("--strict", is_flag=True, help="A link that is not checked counts as a problem.")
+@json_option
+@mirror_option
+def audit(references: Sequence[Reference], deep: bool, strict: bool, as_json: bool, mirror: Sequence[Path]) -> None:
+    """Check every link between a number and its frozen items.
 
-    Example: cxrspec audit nih-cxr14-findings@adjudicated-pool-v1/metadata-only --deep
+    Each link is derived again: held, broken, or not checked with the reason. Nothing is written.
     """
     from cxrspec.audit import audit_definition, audit_system, systems_to_audit
     from cxrspec.report import terminal
@@ -127,4 +122,4 @@ def audit(
     else:
         for one in audits:
             terminal.show_audit(one.as_json())
-    raise typer.Exit(not all(one.is_sound(strict=strict) for one in audits))
+    leave(not all(one.is_sound(strict=strict) for one in audits))

@@ -2,80 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from cxrspec.cli.application import Definition, Json, any_reference, app, open_registry, print_json
+from cxrspec.cli.application import SCORED, app, definition_argument, json_option, open_registry, print_json
+from cxrspec.reference import Reference
 
 if TYPE_CHECKING:
     from cxrspec.registry import Registry
     from cxrspec.submit import Request
 
-baseline = typer.Typer(no_args_is_help=True, help="Write submissions that never see a pixel, from frozen tables.")
-app.add_typer(baseline, name="baseline")
 
+@app.command(
+    epilog="Example: cxrspec submit nih-cxr14-findings@official-v3 --system my-model --protocol zero_shot "
+    "--predictions p.csv --weights-id sha256:1f2e..."
+)
+@definition_argument
+@click.option("--system", help="Name of the system.")
+@click.option("--protocol", help="A protocol of the definition.")
+@click.option("--predictions", type=click.Path(path_type=Path), help="CSV, TSV, Parquet or npz; may be packed.")
+@click.option(
+    "--head", multiple=True, help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
+)
+@click.option("--model-name", help="For the system card.")
+@click.option("--weights-id", help="For the system card: which weights exactly.")
+@click.option("--description", help="For the system card.")
+@click.option("--url", help="For the system card.")
+@click.option("--trained-on", help="The training data, as declared; a subset as benchmark@version:subset.")
+@click.option("--from", "repeat_of", type=SCORED, metavar="OLD/SYSTEM", help="Repeat a submission of the same subsets.")
+@json_option
+def submit(reference: Reference, repeat_of: Reference | None, as_json: bool, **given: object) -> None:
+    """Hand in predictions: checked first, then stored.
 
-@app.command()
-def submit(
-    reference: Definition,
-    system: Annotated[str | None, typer.Option(help="Name of the system.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="A protocol of the definition.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="CSV, TSV, Parquet or npz; may be packed.")] = None,
-    head: Annotated[
-        list[str] | None,
-        typer.Option(help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."),
-    ] = None,
-    model_name: Annotated[str | None, typer.Option(help="For the system card.")] = None,
-    weights_id: Annotated[str | None, typer.Option(help="For the system card: which weights exactly.")] = None,
-    description: Annotated[str | None, typer.Option(help="For the system card.")] = None,
-    url: Annotated[str | None, typer.Option(help="For the system card.")] = None,
-    trained_on: Annotated[str, typer.Option(help="The training data, as declared.")] = "unknown",
-    repeat_of: Annotated[
-        str | None, typer.Option("--from", metavar="OLD/SYSTEM", help="Repeat a submission made for the same subsets.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Hand in predictions: read and checked first, then stored with the ids they were made for.
-
-    Example: cxrspec submit nih-cxr14-findings@official-v3 --system my-model --protocol zero_shot --predictions p.csv
+    They are stored with the definition version and the subset ids that they were made for.
     """
-    from cxrspec.submission import parse_heads
-    from cxrspec.submit import Request, repeat
+    from cxrspec.submit import repeat
 
     registry = open_registry()
-    card = {"model_name": model_name, "weights_id": weights_id, "description": description, "url": url}
-    if repeat_of:
-        if system or protocol or predictions or head or any(card.values()):
-            raise typer.BadParameter("--from repeats a submission as it is; leave the other options out")
-        old = any_reference(repeat_of)
-        if old.system is None:
-            raise typer.BadParameter("--from names benchmark@definition_version/system")
-        request = repeat(old.definition, old.system, reference, registry)
+    if repeat_of is None:
+        request = _request(reference, **given)  # type: ignore[arg-type]
+    elif any(given.values()):
+        raise click.UsageError("--from repeats a submission as it is; leave the other options out.")
+    elif repeat_of.system is None:
+        raise click.UsageError("--from names benchmark@definition_version/system.")
     else:
-        if not (system and protocol and predictions):
-            raise typer.BadParameter("give --system, --protocol and --predictions, or --from OLD/SYSTEM")
-        if not predictions.is_file():
-            raise typer.BadParameter(f"{predictions} is not a file")
-        request = Request(
-            reference,
-            system,
-            protocol,
-            predictions.read_bytes(),
-            predictions.name,
-            heads=parse_heads(head or []),
-            card=card,
-            trained_on=trained_on,
-        )
+        request = repeat(repeat_of.definition, repeat_of.system, reference, registry)
     _submit(request, registry, tracked=True, as_json=as_json)
 
 
-@baseline.command("metadata")
-def baseline_metadata(reference: Definition, as_json: Json = False) -> None:
-    """Write the probe of age, sex, view and follow-up number: the floor that every image model must beat.
+def _request(
+    reference: Reference,
+    *,
+    system: str | None,
+    protocol: str | None,
+    predictions: Path | None,
+    head: Sequence[str],
+    trained_on: str | None,
+    **card: str | None,
+) -> Request:
+    """Return what the options of `submit` ask for."""
+    from cxrspec.submission import parse_heads
+    from cxrspec.submit import Request
 
-    Example: cxrspec baseline metadata nih-cxr14-findings@adjudicated-pool-v1
+    if system is None or protocol is None or predictions is None:
+        raise click.UsageError("Give --system, --protocol and --predictions, or --from OLD/SYSTEM.")
+    if not predictions.is_file():
+        raise click.UsageError(f"{predictions} is not a file.")
+    data, heads = predictions.read_bytes(), parse_heads(head)
+    declared = "unknown" if trained_on is None else trained_on
+    return Request(reference, system, protocol, data, predictions.name, heads=heads, card=card, trained_on=declared)
+
+
+@app.group()
+def baseline() -> None:
+    """Write submissions that never see a pixel, from frozen tables."""
+
+
+@baseline.command("metadata", epilog="Example: cxrspec baseline metadata nih-cxr14-findings@adjudicated-pool-v1")
+@definition_argument
+@json_option
+def baseline_metadata(reference: Reference, as_json: bool) -> None:
+    """Write the probe of age, sex, view and follow-up number.
+
+    It is the floor that every image model must beat.
     """
     from cxrspec.baselines import metadata_request
 
@@ -83,17 +95,20 @@ def baseline_metadata(reference: Definition, as_json: Json = False) -> None:
     _submit(metadata_request(reference, registry), registry, tracked=False, as_json=as_json)
 
 
-@baseline.command("labels")
-def baseline_labels(
-    reference: Definition,
-    system: Annotated[str, typer.Option(help="Name of the system.")],
-    covariate: Annotated[str, typer.Option(help="Frozen covariate whose cells hold names joined by '|'.")],
-    finding: Annotated[list[str], typer.Option(help="our='NAME' or our='NAME|NAME': what counts for a finding.")],
-    as_json: Json = False,
-) -> None:
-    """Write a covariate's names as scores of 1 and 0, to see how well other labels find these.
+@baseline.command(
+    "labels",
+    epilog="Example: cxrspec baseline labels nih-cxr14-adjudicated@pneumothorax-nodule-v1 --system mined "
+    "--covariate nih_labels --finding pneumothorax=Pneumothorax --finding 'nodule_or_mass=Nodule|Mass'",
+)
+@definition_argument
+@click.option("--system", required=True, help="Name of the system.")
+@click.option("--covariate", required=True, help="Frozen covariate whose cells hold names joined by '|'.")
+@click.option("--finding", multiple=True, required=True, help="our=NAME or our='NAME|NAME': what counts for a finding.")
+@json_option
+def baseline_labels(reference: Reference, system: str, covariate: str, finding: Sequence[str], as_json: bool) -> None:
+    """Write the names in a covariate as scores of 1 and 0.
 
-    Example: cxrspec baseline labels REF --system mined --covariate nih_labels --finding edema=Edema
+    So the scores of other labels of the same images stand beside those of systems.
     """
     from cxrspec.baselines import labels_request
     from cxrspec.submission import parse_heads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cxrspec.reference import Reference
 
 MARKS: Final = {"held": ("✓", "green"), "broken": ("✗", "bold red"), "not checked": ("○", "yellow")}
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 PIPE_WIDTH: Final = 240
 """Columns where stdout is no terminal, so that no cell is cut."""
 
@@ -38,12 +40,12 @@ def out() -> Console:
 
 def say(line: str, style: str = "") -> None:
     """Print one line of a result as it is, without markup."""
-    out().print(Text(line, style), soft_wrap=True)
+    out().print(Text(_harmless(line), style), soft_wrap=True)
 
 
 def note(line: str) -> None:
     """Print a line beside the results, on stderr."""
-    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), line), soft_wrap=True)
+    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), _harmless(line)), soft_wrap=True)
 
 
 def show_issues(issues: Iterable[Issue], *, kind: str = "error") -> None:
@@ -51,7 +53,7 @@ def show_issues(issues: Iterable[Issue], *, kind: str = "error") -> None:
     console = Console(stderr=True, highlight=False)
     style = "red" if kind == "error" else "yellow"
     for issue in issues:
-        console.print(Text.assemble((f"{kind}: ", style), str(issue)), soft_wrap=True)
+        console.print(Text.assemble((f"{kind}: ", style), _harmless(str(issue))), soft_wrap=True)
 
 
 def show_listing(rows: list[dict[str, Any]]) -> None:
@@ -60,7 +62,7 @@ def show_listing(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         subsets = ", ".join(f"{name} {count:,}" for name, count in row["subsets"].items())
         style = "green" if row["state"] == "frozen" else "yellow"
-        table.add_row(row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
+        _add(table, row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
     out().print(table)
 
 
@@ -92,13 +94,13 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
     counts = _table("subset", "id", "items", "groups", "n positive")
     for name, subset in document["subsets"].items():
         positives = ", ".join(f"{finding} {n:,}" for finding, n in subset.get("positives", {}).items())
-        counts.add_row(name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
+        _add(counts, name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
     out().print(counts)
     sources = _table("source", "file", "sha256", "proof", "licence")
     for source, files in document["sources"].items():
         licence = description.get("sources", {}).get(source, {}).get("licence", "")
         for name, entry in files.items():
-            sources.add_row(source, name, entry["sha256"][:16], entry["proof"], Text(licence))
+            _add(sources, source, name, entry["sha256"][:16], entry.get("proof", ""), licence)
     out().print(sources)
     _show_list("caveats", description.get("caveats", ()))
 
@@ -112,7 +114,7 @@ def show_report(report: Mapping[str, Any]) -> None:
         table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
         for name, entry in score["findings"].items():
             counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
-            table.add_row(f"  {name}", interval_text(entry), *counts)
+            _add(table, f"  {name}", interval_text(entry), *counts)
         out().print(table)
         say(f"  {score['signature']}", "dim")
     say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
@@ -133,7 +135,7 @@ def show_board(board: Mapping[str, Any]) -> None:
         table = _table(f"{protocol}: system", *headings, "n", "trained on")
         for row in rows:
             cells = [interval_text(row["scores"][name]) for name in metrics]
-            table.add_row(row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", Text(row["trained_on"]))
+            _add(table, row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", row["trained_on"])
         out().print(table)
         for row in rows:
             for name in metrics:
@@ -151,13 +153,23 @@ def show_audit(audit: Mapping[str, Any]) -> None:
     for name, subset in audit["basis"].get("subsets", {}).items():
         say(f"  {name}: subset id {subset['id']}, {subset['items']:,} items of {subset['groups']:,} groups")
     for source, files in audit["basis"].get("sources", {}).items():
-        named = ", ".join(f"{name} {entry['sha256'][:16]}... ({entry['proof']})" for name, entry in files.items())
-        say(f"  source {source}: {named}")
+        pins = (f"{name} {one['sha256'][:16]}... ({one.get('proof', 'no proof')})" for name, one in files.items())
+        say(f"  source {source}: {', '.join(pins)}")
     table = Table(box=None, show_header=False, pad_edge=False)
     for link in audit["links"]:
         mark, style = MARKS[link["state"]]
-        table.add_row(Text(f"  {mark}", style), link["name"], Text(link["state"], style), Text(link["detail"]))
+        _add(table, Text(f"  {mark}", style), link["name"], Text(link["state"], style), link["detail"])
     out().print(table)
+
+
+def _add(table: Table, *cells: str | Text) -> None:
+    """Add a row whose cells are shown as they are: a bracket in them is no markup."""
+    table.add_row(*(Text(_harmless(cell)) if isinstance(cell, str) else cell for cell in cells))
+
+
+def _harmless(text: str) -> str:
+    """Write out control characters that a file brought along, so that none of them acts on the terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _table(*columns: str) -> Table:
