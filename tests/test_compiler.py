@@ -508,3 +508,14 @@ def test_a_covariate_that_is_called_like_a_count_hides_none(compile_tiny: Compil
         "test.covariates.items.F": 6,
     } == {claim.path: claim.found for claim in claims}
     assert "differs" not in claim_table(claims)
+
+
+def test_a_subset_that_alone_would_read_ids_differently_is_refused(
+    compile_tiny: CompileTiny, tiny_document: Any, project: Path
+) -> None:
+    """T1: A step that is off for the roster must not come on for a subset, which is all that a submission sees."""
+    with (project / "data" / "labels.csv").open("a") as labels:
+        labels.write("a/x.png,Mass,98,30,F,AP,0\nb/x.png,Mass,99,30,F,AP,0\n")
+    del tiny_document["expect"]
+    issues = refusal(lambda: compile_tiny(tiny_document))
+    assert ("item-duplicate", "subset test") == (issues[0].code, issues[0].where)

@@ -140,6 +140,7 @@ class _Compiler:
         self.chosen[name] = chosen
         kept = [[column[i] for i in positions] for column in columns]
         issues = task.check_subset(name, kept)
+        issues += self.items.reading_issues(name, [self.items.item_ids[row] for row in chosen])
         if not chosen:
             issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
         if issues:

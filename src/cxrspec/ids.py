@@ -77,6 +77,11 @@ class Canonicalizer:
         bodies = [text.removeprefix(rule.prefix) for text in ids]
         return cls(rule, _keeping_steps(_path_steps(rule), bodies), _keeping_steps(_name_steps(rule), bodies))
 
+    @property
+    def steps(self) -> tuple[str, int, int]:
+        """The prefix, and how many steps on paths and on names are on: equal for equal reading of one rule."""
+        return self.rule.prefix, len(self.on_paths), len(self.on_names)
+
     def canonical(self, raw: str) -> str:
         """Return the canonical form of one raw id."""
         return self.canonical_all([raw])[0][0]

@@ -134,6 +134,14 @@ class JoinedItems:
         """Return a view of some items, given by their positions."""
         return ItemRows(self, rows)
 
+    def reading_issues(self, subset: str, item_ids: Sequence[str]) -> list[Issue]:
+        """Refuse a subset whose ids alone would be read by other steps than those of the roster."""
+        alone = Canonicalizer.from_reference(id_rule(self.items.item_id), item_ids)
+        if alone.steps == self.canonicalizer.steps:
+            return []
+        message = "its ids need folders or endings that only other items of the roster show to be needed"
+        return [Issue("item-duplicate", f"subset {subset}", message, "Write items.item_id.form: text")]
+
     def _joined(self, source: str, table: Table) -> dict[str, int]:
         """Map item id to row in a further source; a source of other items altogether is refused."""
         key = (self.items.joins or {}).get(source, self.items.item_id.column)
