@@ -276,6 +276,12 @@ def test_a_row_without_id_or_group_is_refused(
     assert words in issue.message
 
 
+def test_ids_that_the_rule_would_read_anew_are_refused(compile_tiny: CompileTiny, tiny_document: Any) -> None:
+    """A rule that shortens its own results (`_000`, `_00`, `_0`) could not read the ids of a submission."""
+    tiny_document["items"]["item_id"]["strip_suffix"] = "0"
+    assert {"subset test", "subset train"} == {issue.where for issue in refusal(lambda: compile_tiny(tiny_document))}
+
+
 def test_groups_may_be_read_from_the_item_id(compile_tiny: CompileTiny, tiny_document: Any) -> None:
     """A pattern's one group is the patient."""
     tiny_document["items"]["group_id"] = {"pattern": "-0*([0-9]+)_"}
