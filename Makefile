@@ -20,6 +20,8 @@ install: $(VENV)/installed ## Make the virtual environment
 
 .PHONY: repro
 repro: install ## Freeze, score and audit everything that a package index serves
+	# tables and baselines are made again where a clone lacks them; only then may data of other systems be missing
+	dvc repro $$(dvc stage list --name-only | grep -E '^(freeze|baseline)-')
 	dvc repro --allow-missing
 	cxrspec leaderboard
 	cxrspec audit

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 from conftest import TINY
 from cxrspec.errors import DefinitionError, Issue
 from cxrspec.fields import Column
+from cxrspec.spelling import plain_name
 from cxrspec.tasks.findings import FindingsTask
 from cxrspec.tasks.findings.labels import Labels
-from cxrspec.tasks.task import plain_name
 
 LABELS: TypeAdapter[Any] = TypeAdapter(Labels)
 NIH = {"encoding": "separated_list", "column": "Finding Labels", "separator": "|", "negative": "No Finding"}

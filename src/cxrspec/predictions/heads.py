@@ -6,18 +6,17 @@ Nothing is taken by position, and every head that is not used is accounted for i
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cxrspec.errors import Issue, listed
 from cxrspec.predictions.alignment import ExpectedItems
+from cxrspec.spelling import plain_name
 from cxrspec.tables.sheets import Sheet
 
 OWN_ID_COLUMN = "item_id"
 
-_SPACING = re.compile(r"[\s_-]+")
 _PANDAS_BLANK = re.compile(r"Unnamed: \d+(\.\d+)?")
 _NO_FINDING = "nofinding"
 _LABELS = frozenset({"label", "labels", "findinglabel", "findinglabels", "target", "targets"})
@@ -87,16 +86,16 @@ def is_blank(head: str) -> bool:
 
 def is_label(head: str, expected: ExpectedItems) -> bool:
     """Say whether a column holds labels of the data set, which are never read from a submission."""
-    return plain(head) in {_NO_FINDING, *_LABELS, *map(plain, expected.known_labels)}
+    return plain_name(head) in {_NO_FINDING, *_LABELS, *map(plain_name, expected.known_labels)}
 
 
 def ignored_notes(sheet: Sheet, taken: Iterable[int], expected: ExpectedItems) -> Iterator[Issue]:
     """Yield one note per kind of column that is not used."""
-    known, used = set(map(plain, expected.known_labels)), set(taken)
+    known, used = set(map(plain_name, expected.known_labels)), set(taken)
     kinds: dict[str, list[str]] = {}
     for at, head in sheet.heads.items():
         if at not in used and not is_blank(head):
-            kinds.setdefault(_why_ignored(plain(head), known), []).append(f"'{head}'")
+            kinds.setdefault(_why_ignored(plain_name(head), known), []).append(f"'{head}'")
     n_blank = _n_blank(sheet)
     if n_blank:
         yield Issue("note", sheet.name, f"columns without a name dropped: {n_blank:,}")
@@ -113,14 +112,9 @@ def _why_ignored(head: str, known: set[str]) -> str:
     return "other labels of the data set" if head in known else "unknown"
 
 
-def plain(head: str) -> str:
-    """Return a head without case, blanks, `_` and `-`, the form in which heads are compared."""
-    return _SPACING.sub("", unicodedata.normalize("NFC", head)).casefold()
-
-
 def _spelled(sheet: Sheet, spellings: Iterable[str]) -> list[int]:
-    allowed = set(map(plain, spellings))
-    return [at for at, head in sheet.heads.items() if plain(head) in allowed]
+    allowed = set(map(plain_name, spellings))
+    return [at for at, head in sheet.heads.items() if plain_name(head) in allowed]
 
 
 def _fitting(sheet: Sheet, column: ColumnNames) -> list[int]:
@@ -139,9 +133,9 @@ def _n_blank(sheet: Sheet) -> int:
 
 def _alias_notes(sheet: Sheet, fitting: Mapping[ColumnNames, Sequence[int]]) -> Iterator[Issue]:
     for column, positions in fitting.items():
-        own = {plain(spelling) for spelling in (column.name, *column.fits[:1])}
+        own = {plain_name(spelling) for spelling in (column.name, *column.fits[:1])}
         for head in [sheet.heads[at] for at in positions]:
-            if column.head is None and plain(head) not in own:
+            if column.head is None and plain_name(head) not in own:
                 yield Issue("note", sheet.name, f"column '{head}' is read as {column.name} (alias)")
 
 

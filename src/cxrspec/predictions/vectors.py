@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn
-from cxrspec.predictions.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label, plain
+from cxrspec.predictions.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label
 from cxrspec.predictions.values import Numbers, read_numbers
+from cxrspec.spelling import plain_name
 from cxrspec.tables.containers import DAMAGE, MAX_BYTES, is_zip
 from cxrspec.tables.sheets import Sheet, open_sheet
 
@@ -120,9 +121,9 @@ def _is_numpy_archive(data: bytes) -> bool:
 def _from_archive(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
     """Take the ids and the matrix of a NumPy archive."""
     arrays = _arrays(data, name)
-    accepted = {plain(key) for key in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
+    accepted = {plain_name(key) for key in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
     texts = [key for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
-    ids = [key for key in texts if plain(key) in accepted] or texts
+    ids = [key for key in texts if plain_name(key) in accepted] or texts
     tables = [key for key, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"]
     if len(ids) != 1 or len(tables) != 1:
         found = listed([f"{key} {array.dtype}{list(array.shape)}" for key, array in arrays.items()])

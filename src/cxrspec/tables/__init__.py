@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from unicodedata import normalize
 
 from cxrspec.errors import Issue, SourceError, listed
 from cxrspec.tables.containers import MAX_BYTES, open_bytes
@@ -71,9 +72,11 @@ def read_lines(data: bytes, *, name: str, limit: int = MAX_BYTES) -> list[str]:
 
 
 def _positions(heads: Mapping[int, str], wanted: str) -> list[int]:
-    exact = [position for position, head in heads.items() if head == wanted]
+    wanted = normalize("NFC", wanted)
+    composed = {position: normalize("NFC", head) for position, head in heads.items()}
+    exact = [position for position, head in composed.items() if head == wanted]
     plain = wanted.strip().casefold()
-    return exact or [position for position, head in heads.items() if head.strip().casefold() == plain]
+    return exact or [position for position, head in composed.items() if head.strip().casefold() == plain]
 
 
 def _lookup_issues(sheet: Sheet, found: Mapping[str, Sequence[int]]) -> Iterator[Issue]:

@@ -5,12 +5,10 @@ A task sees columns and arrays, never files, sources or the registry.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
@@ -19,18 +17,6 @@ from cxrspec.fields import Column, FieldIssue, Fields
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-_SPACING: Final = re.compile(r"[\s_-]+")
-
-
-def plain_name(name: str) -> str:
-    """Return a label without case, blanks, `_` and `-`, the form in which labels are compared.
-
-    >>> plain_name("Pleural_Thickening")
-    'pleuralthickening'
-    """
-    return _SPACING.sub("", unicodedata.normalize("NFC", name)).casefold()
 
 
 class ItemColumns(Protocol):

@@ -10,7 +10,8 @@ from pydantic import Discriminator
 from cxrspec.errors import IDS_LISTED, NAMES_LISTED, DefinitionError, Issue, listed
 from cxrspec.field_errors import shown
 from cxrspec.fields import Column, ColumnRef, Fields, SourceName, Text
-from cxrspec.tasks.task import ItemColumns, plain_name
+from cxrspec.spelling import plain_name
+from cxrspec.tasks.task import ItemColumns
 
 POSITIVE, NEGATIVE, UNCERTAIN, BLANK = "1", "0", "-1", ""
 LABEL_CELLS: Final = (POSITIVE, NEGATIVE, UNCERTAIN, BLANK)

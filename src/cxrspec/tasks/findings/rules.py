@@ -8,7 +8,7 @@ from typing import Any, Final
 from cxrspec.errors import did_you_mean, listed
 from cxrspec.field_errors import list_at, mapping_at
 from cxrspec.fields import FieldIssue
-from cxrspec.tasks.task import plain_name
+from cxrspec.spelling import plain_name
 
 FIRST_COLUMNS: Final = ("item_id", "group_id")
 """What the frozen table of a subset begins with; no finding may be called so."""
