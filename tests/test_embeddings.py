@@ -146,7 +146,7 @@ def test_a_damaged_archive_is_refused() -> None:
 
 def test_an_archive_is_bounded_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     """T12: What an archive says of its size is judged before anything of it is read."""
-    monkeypatch.setattr("cxrspec.predictions.vectors.MAX_BYTES", 100)
+    monkeypatch.setattr("cxrspec.predictions.archives.MAX_BYTES", 100)
     assert "bytes once unpacked, more than 100. Is it the right file?" in refusal(FORMS["npz"])
 
 

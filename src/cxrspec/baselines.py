@@ -77,6 +77,75 @@ def labels_request(
     return Request(lock.reference, system, "zero_shot", data, "predictions.tsv", card=card, trained_on="nothing")
 
 
+def boxes_request(reference: Reference, kind: str, registry: Registry) -> Request:
+    """Return the boxes submission of a localizer that sees no image, for every finding on every image.
+
+    Args:
+        reference: the definition version.
+        kind: `whole-image`; `mean-box`, the mean of the other images' boxes of the finding; or `tiny-box`, 6 x 6
+            pixels at the centre of that.
+        registry: where its tables are.
+
+    Raises:
+        RegistryError: if the table is missing or altered.
+        SubmissionError: if the definition has no protocol `boxes`, or the kind is none of these.
+    """
+    lock = registry.read_lock(reference)
+    need = _need(lock, "boxes")
+    if kind not in BOX_BASELINES or need.frame is None:
+        message = f"unknown baseline '{kind}'; there are {listed(BOX_BASELINES)}"
+        raise SubmissionError(Issue("submission-field", "--kind", message))
+    width, height = need.frame
+    (subset,) = need.subsets
+    table = registry.read_table(lock.reference, subset, lock.tables[subset])
+    lines = ["item_id\tfinding\tx\ty\tw\th"]
+    for column in need.columns:
+        own = [[_numbers_of(box) for box in cell.split(";") if box] for cell in table.column(column.name)]
+        for item, mean in zip(table.item_ids, _means_of_others(own), strict=True):
+            box = _baseline_box(kind, mean, width, height)
+            if box:
+                lines.append("\t".join((item, column.name, *map(repr, box))))
+    card = {"model_name": kind, "description": BOX_BASELINES[kind]}
+    form = {"format": "xywh", "width_px": width, "height_px": height}
+    data = ("\n".join(lines) + "\n").encode()
+    return Request(lock.reference, kind, "boxes", data, "predictions.tsv", boxes=form, card=card, trained_on="nothing")
+
+
+BOX_BASELINES: Final = {
+    "whole-image": "The whole image, for every finding on every image; it sees no pixel.",
+    "mean-box": "Per finding, the mean of the other images' reference boxes; it sees no pixel.",
+    "tiny-box": "Per finding, 6 x 6 pixels at the centre of the mean of the other images' boxes; it sees no pixel.",
+}
+TINY_SIDE_PX: Final = 6
+
+
+def _numbers_of(box: str) -> tuple[float, ...]:
+    return tuple(map(float, box.split(",")))
+
+
+def _means_of_others(boxes: Sequence[Sequence[tuple[float, ...]]]) -> list[tuple[float, ...] | None]:
+    """Return, per item, the mean left, top, width and height of the boxes of all other items; None without any."""
+    every = [box for of_item in boxes for box in of_item]
+    totals = [math.fsum(box[i] for box in every) for i in range(4)]
+    means: list[tuple[float, ...] | None] = []
+    for of_item in boxes:
+        count = len(every) - len(of_item)
+        rest = [total - math.fsum(box[i] for box in of_item) for i, total in enumerate(totals)]
+        means.append(tuple(one / count for one in rest) if count else None)
+    return means
+
+
+def _baseline_box(kind: str, mean: tuple[float, ...] | None, width: int, height: int) -> tuple[float, ...] | None:
+    """Return left, top, width, height; None where no other image has a box of the finding."""
+    if kind == "whole-image":
+        return 0.0, 0.0, float(width), float(height)
+    if mean is None or kind == "mean-box":
+        return mean
+    left, top, box_width, box_height = mean
+    half = TINY_SIDE_PX / 2
+    return left + box_width / 2 - half, top + box_height / 2 - half, float(TINY_SIDE_PX), float(TINY_SIDE_PX)
+
+
 def _need(lock: Lock, protocol: str) -> PredictionNeed:
     task = task_of(lock)
     if protocol not in task.protocol_names:

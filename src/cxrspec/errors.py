@@ -137,6 +137,8 @@ CODES: dict[str, str] = {
     "prediction-value": "a prediction is not a finite number",
     "finding-missing": "a finding of the definition has no column",
     "undefined": "a score that the definition asks for has no value",
+    "finding-unknown": "predictions name a finding that the definition does not have",
+    "prediction-box": "a predicted box has no positive size, leaves the frame, or is not in its pixels",
     # -- notes: accepted, and worth knowing
     "note": "accepted as it stands",
 }

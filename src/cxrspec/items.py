@@ -117,6 +117,23 @@ class JoinedItems:
         cells, rows = table.columns[column.column], self._rows[source]
         return [cells[row] if (row := rows.get(item)) is not None else "" for item in self.item_ids]
 
+    def rows(self, columns: Sequence[Column]) -> list[list[tuple[str, ...]]]:
+        """Return, per item, the rows of one joined source that name it, each as the cells of the columns.
+
+        Raises:
+            DefinitionError: if rows name no item of the roster.
+        """
+        source = columns[0].source or self.source
+        table = self.files.table(source, self._needed[source])
+        ids, _ = self.canonicalizer.canonical_all(table.columns[self._key(source)])
+        found: dict[str, list[tuple[str, ...]]] = {item: [] for item in self.item_ids}
+        if unknown := sorted({item for item in ids if item not in found}):
+            message = f"{len(unknown):,} rows name no item of the roster: {listed(unknown, IDS_LISTED)}"
+            raise DefinitionError(Issue("item-missing", source, message, "Name the column of ids under items.joins"))
+        for item, cells in zip(ids, zip(*(table.columns[c.column] for c in columns), strict=True), strict=True):
+            found[item].append(cells)
+        return [found[item] for item in self.item_ids]
+
     def place(self, column: Column, row: int) -> str:
         """Say where the cell of an item stands, or that its source has no row for the item."""
         source = column.source or self.source
@@ -142,9 +159,12 @@ class JoinedItems:
         message = "its ids need folders or endings that only other items of the roster show to be needed"
         return [Issue("item-duplicate", f"subset {subset}", message, "Write items.item_id.form: text")]
 
+    def _key(self, source: str) -> str:
+        return (self.items.joins or {}).get(source, self.items.item_id.column)
+
     def _joined(self, source: str, table: Table) -> dict[str, int]:
         """Map item id to row in a further source; a source of other items altogether is refused."""
-        key = (self.items.joins or {}).get(source, self.items.item_id.column)
+        key = self._key(source)
         rows = self._index(source, table, key)
         if rows.keys().isdisjoint(self._rows[self.source]):
             message = f"no row names an item; its column '{key}' holds {listed(map(shown, rows), IDS_LISTED)}"
@@ -202,21 +222,26 @@ class ItemRows:
     """Some of the items, as a task sees them."""
 
     items: JoinedItems
-    rows: Sequence[int]
+    chosen: Sequence[int]
 
     @property
     def item_ids(self) -> list[str]:
         """Their ids."""
-        return [self.items.item_ids[row] for row in self.rows]
+        return [self.items.item_ids[row] for row in self.chosen]
 
     def cells(self, column: Column) -> list[str]:
         """Return the cells of a column for these items."""
         cells = self.items.cells(column)
-        return [cells[row] for row in self.rows]
+        return [cells[row] for row in self.chosen]
+
+    def rows(self, columns: Sequence[Column]) -> list[list[tuple[str, ...]]]:
+        """Return the rows of a joined source for these items."""
+        rows = self.items.rows(columns)
+        return [rows[row] for row in self.chosen]
 
     def place(self, column: Column, row: int) -> str:
         """Say where the cell of the `row`-th of these items stands."""
-        return self.items.place(column, self.rows[row])
+        return self.items.place(column, self.chosen[row])
 
 
 def _needed_columns(definition: Definition) -> dict[str, set[str]]:

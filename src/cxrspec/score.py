@@ -12,7 +12,19 @@ from cxrspec.errors import CxrspecError, Issue, SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.ids import IdRule
 from cxrspec.lock import Lock
-from cxrspec.predictions import ColumnNames, Embeddings, ExpectedItems, Scores, read_embeddings, read_scores
+from cxrspec.predictions import (
+    ColumnNames,
+    Embeddings,
+    ExpectedItems,
+    ExpectedPairs,
+    Heatmaps,
+    PredictedBoxes,
+    Scores,
+    read_boxes,
+    read_embeddings,
+    read_heatmaps,
+    read_scores,
+)
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report_file import REPORT_FORMAT, read_report, report_differences
@@ -130,7 +142,7 @@ class ReadPredictions:
 
     tables: Mapping[str, Table]
     by_subset: dict[str, Any]
-    """Per subset: float64 [n_items, n_columns], rows as in the table."""
+    """Per subset: float64 [n_items, n_columns], rows as in the table; or the heatmaps or boxes of a localizer."""
     notes: tuple[Issue, ...]
     n_rows: int
     n_left_aside: int
@@ -145,29 +157,47 @@ def read_predictions(
     submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table], data: bytes
 ) -> ReadPredictions:
     """Read a predictions file for exactly the items of the tables; raises SubmissionError with everything wrong."""
-    need = task_of(lock).prediction_need(submission.protocol)
+    need = need_of(submission, lock)
     items = lock.definition["items"]
     rule = items["item_id"]
-    ids = sorted({item for table in tables.values() for item in table.item_ids})
     expected = ExpectedItems(
-        item_ids=ids,
+        item_ids=sorted({item for table in tables.values() for item in table.item_ids}),
         rule=IdRule(rule["form"], rule.get("strip_suffix"), rule.get("prefix", "")),
         id_columns=(rule["column"],),
         known=lambda: _splits(registry, lock),
         reference=f"{lock.reference}:{'+'.join(need.subsets)}",
         known_labels=need.known_labels,
     )
+    columns = [ColumnNames(c.name, c.spellings, submission.head_of(c.name, c.spellings)) for c in need.columns]
+    if need.frame:
+        (subset, table), *_ = tables.items()
+        pairs = task_of(lock).expected_pairs(submission.protocol, table)
+        regions = _read_regions(submission, ExpectedPairs(expected, columns, pairs, need.frame), need, data)
+        return ReadPredictions(tables, {subset: regions}, tuple(regions.notes), regions.n_rows, regions.n_left_aside)
     name = submission.predictions.file
     read: Scores | Embeddings
     if need.kind == "embeddings":
         read = read_embeddings(data, expected, name=name)
     else:
-        columns = [ColumnNames(c.name, c.spellings, submission.head_of(c.name, c.spellings)) for c in need.columns]
         aggregate: Literal["max"] | None = "max" if items["unit"] == "study" else None
         read = read_scores(data, columns, expected, name=name, aggregate=aggregate)
-    position = {item: row for row, item in enumerate(ids)}
+    position = {item: row for row, item in enumerate(expected.item_ids)}
     found = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
     return ReadPredictions(tables, found, tuple(read.notes), read.n_rows, read.n_left_aside)
+
+
+def _read_regions(
+    submission: Submission, expected: ExpectedPairs, need: PredictionNeed, data: bytes
+) -> Heatmaps | PredictedBoxes:
+    """Read what a localizer brings, for a protocol that has one subset, whose rows are in the order of the ids."""
+    name = submission.predictions.file
+    if need.kind == "heatmaps":
+        return read_heatmaps(data, expected, name=name)
+    form = submission.boxes
+    if form is None:
+        hint = "Say how they are written: --box-format xywh --frame 1024x1024"
+        raise SubmissionError(Issue("submission-field", "boxes", "predicted boxes need a format and a frame", hint))
+    return read_boxes(data, expected, name=name, format=form.format, frame=(form.width_px, form.height_px))
 
 
 def _splits(registry: Registry, lock: Lock) -> dict[str, str]:

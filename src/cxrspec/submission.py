@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from cxrspec.digest import Table, sha256_hex, short_id
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, RegistryError, SubmissionError, listed
 from cxrspec.field_errors import field_issue
-from cxrspec.fields import FieldIssue, Fields, Identifier, Sha256, SystemName, Text
+from cxrspec.fields import FieldIssue, Fields, Identifier, PositiveCount, Sha256, SystemName, Text
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
@@ -44,6 +44,16 @@ class SystemCard(Fields):
     url: Text | None = None
 
 
+class BoxForm(Fields):
+    """How the coordinates of predicted boxes are written."""
+
+    format: Literal["xywh", "xyxy"]
+    """Left, top, width, height; or left, top, right, bottom."""
+    width_px: PositiveCount
+    height_px: PositiveCount
+    """The frame whose pixels they are; the whole image is in it."""
+
+
 class Submission(Fields):
     """A system's predictions with the reference and subset ids that they were made for."""
 
@@ -55,6 +65,8 @@ class Submission(Fields):
     predictions: PredictionsFile
     heads: dict[Text, Text] | None = None
     """Our column: the column of the file; `"*": "prob_*"` stands for every column, by the source's label."""
+    boxes: BoxForm | None = None
+    """For predicted boxes, how they are written."""
     card: SystemCard | None = None
     trained_on: Text = "unknown"
     """The training data that its author declares."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
@@ -41,6 +41,8 @@ class Request:
     """The predictions file as it is."""
     file_name: str
     heads: Mapping[str, str] = field(default_factory=dict)
+    boxes: Mapping[str, Any] | None = None
+    """For predicted boxes, the fields of a `BoxForm`."""
     card: Mapping[str, str | None] = field(default_factory=dict)
     """The fields of a `SystemCard`."""
     trained_on: str = "unknown"
@@ -80,6 +82,7 @@ def _submission(request: Request, lock: Lock) -> Submission:
         "protocol": request.protocol,
         "predictions": {"file": f"predictions{''.join(suffixes) or '.csv'}", "sha256": sha256_hex(request.data)},
         "heads": dict(request.heads) or None,
+        "boxes": request.boxes,
         "card": {name: text for name, text in request.card.items() if text is not None} or None,
         "trained_on": request.trained_on,
         "submitted_from": request.submitted_from,
@@ -117,6 +120,7 @@ def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> R
         read_predictions_file(registry, old_lock.reference, system, submission.predictions),
         submission.predictions.file,
         heads=submission.heads or {},
+        boxes=submission.boxes.model_dump() if submission.boxes else None,
         card=submission.card.model_dump() if submission.card else {},
         trained_on=submission.trained_on,
         submitted_from=f"{old_lock.reference}/{system}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 @click.option(
     "--head", multiple=True, help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
 )
+@click.option("--box-format", type=click.Choice(["xywh", "xyxy"]), help="For boxes: what their four numbers are.")
+@click.option("--frame", metavar="WxH", help="For boxes: width and height of the image in their pixels, as 1024x1024.")
 @click.option("--model-name", help="For the system card.")
 @click.option("--weights-id", help="For the system card: which weights exactly.")
 @click.option("--description", help="For the system card.")
@@ -60,6 +63,8 @@ def _request(
     protocol: str | None,
     predictions: Path | None,
     head: Sequence[str],
+    box_format: str | None,
+    frame: str | None,
     trained_on: str | None,
     **card: str | None,
 ) -> Request:
@@ -73,7 +78,19 @@ def _request(
         raise click.UsageError(f"{predictions} is not a file.")
     data, heads = predictions.read_bytes(), parse_heads(head)
     declared = "unknown" if trained_on is None else trained_on
-    return Request(reference, system, protocol, data, predictions.name, heads=heads, card=card, trained_on=declared)
+    boxes = _box_form(box_format, frame)
+    name = predictions.name
+    return Request(reference, system, protocol, data, name, heads=heads, boxes=boxes, card=card, trained_on=declared)
+
+
+def _box_form(box_format: str | None, frame: str | None) -> dict[str, object] | None:
+    """Return the form of predicted boxes that the options say, if they say one."""
+    if box_format is None and frame is None:
+        return None
+    size = re.fullmatch(r"([1-9][0-9]*)x([1-9][0-9]*)", frame or "")
+    if box_format is None or size is None:
+        raise click.UsageError("Give --box-format and --frame together, the frame as 1024x1024.")
+    return {"format": box_format, "width_px": int(size[1]), "height_px": int(size[2])}
 
 
 @app.group()
@@ -117,6 +134,21 @@ def baseline_labels(reference: Reference, system: str, covariate: str, finding: 
     names = {ours: theirs.split("|") for ours, theirs in parse_heads(finding).items()}
     request = labels_request(reference, system, registry, covariate=covariate, names=names)
     _submit(request, registry, tracked=False, as_json=as_json)
+
+
+@baseline.command("boxes", epilog="Example: cxrspec baseline boxes nih-cxr14-localization@bbox-2017-v1 --kind mean-box")
+@definition_argument
+@click.option("--kind", required=True, help="whole-image, mean-box or tiny-box.")
+@json_option
+def baseline_boxes(reference: Reference, kind: str, as_json: bool) -> None:
+    """Write the boxes of a localizer that sees no image.
+
+    They show what the criterion rewards.
+    """
+    from cxrspec.baselines import boxes_request
+
+    registry = open_registry()
+    _submit(boxes_request(reference, kind, registry), registry, tracked=False, as_json=as_json)
 
 
 def _submit(request: Request, registry: Registry, *, tracked: bool, as_json: bool) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cxrspec.metrics.boxes import match_boxes, stack_boxes
+from cxrspec.metrics.heatmaps import heatmap_boxes
 from cxrspec.metrics.intervals import (
     BLOCK,
     Interval,
@@ -43,13 +45,16 @@ __all__ = [
     "bootstrap_ranking",
     "count_distinct",
     "fit_probe",
+    "heatmap_boxes",
     "is_coarse",
     "is_constant",
+    "match_boxes",
     "mean_over_findings",
     "percentile_interval",
     "resample_counts",
     "resample_indices",
     "roc_auc",
+    "stack_boxes",
     "stratified_folds",
     "tied_pair_share",
     "undefined_probe_reason",

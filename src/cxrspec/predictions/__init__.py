@@ -5,17 +5,16 @@ Columns are matched by name and rows by id; every problem of a file is raised in
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cxrspec.errors import Issue, SourceError, SubmissionError
+from cxrspec.errors import Issue, SubmissionError
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn, align
 from cxrspec.predictions.heads import OWN_ID_COLUMN, ColumnNames, match_heads
-from cxrspec.tables.containers import read_file
+from cxrspec.predictions.loading import as_submission_error, load_predictions
+from cxrspec.predictions.regions import ExpectedPairs, Heatmaps, PredictedBoxes, read_boxes, read_heatmaps
 from cxrspec.tables.sheets import open_sheet
 
 if TYPE_CHECKING:
@@ -24,9 +23,19 @@ if TYPE_CHECKING:
 
     from cxrspec.predictions.values import Aggregate
 
-__all__ = ["ColumnNames", "Embeddings", "ExpectedItems", "Scores", "read_embeddings", "read_scores"]
-
-_NPY_HEADER = 256
+__all__ = [
+    "ColumnNames",
+    "Embeddings",
+    "ExpectedItems",
+    "ExpectedPairs",
+    "Heatmaps",
+    "PredictedBoxes",
+    "Scores",
+    "read_boxes",
+    "read_embeddings",
+    "read_heatmaps",
+    "read_scores",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,15 +66,7 @@ class Embeddings:
     n_left_aside: int
 
 
-@contextmanager
-def _as_submission_error() -> Iterator[None]:
-    try:
-        yield
-    except SourceError as error:
-        raise SubmissionError(error.issues) from error
-
-
-@_as_submission_error()
+@as_submission_error()
 def read_scores(
     source: Path | bytes,
     columns: Sequence[ColumnNames],
@@ -89,7 +90,7 @@ def read_scores(
     """
     from cxrspec.predictions.values import not_finite, per_item, read_numbers, score_notes
 
-    name, data = _load(source, name, expected)
+    name, data = load_predictions(source, name, expected)
     spellings = [column.head or name for column in columns for name in (column.name, *column.fits)]
     sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN, *spellings])
     heads = match_heads(sheet, columns, expected)
@@ -109,7 +110,7 @@ def read_scores(
     return Scores(merged.values, notes, len(sheet.lines), rows.n_left_aside, merged.n_aggregated)
 
 
-@_as_submission_error()
+@as_submission_error()
 def read_embeddings(source: Path | bytes, expected: ExpectedItems, *, name: str = "") -> Embeddings:
     """Read one embedding per item: Parquet with a list column, a NumPy archive, or a table with a column per feature.
 
@@ -119,7 +120,7 @@ def read_embeddings(source: Path | bytes, expected: ExpectedItems, *, name: str 
     from cxrspec.predictions.values import not_finite, per_item
     from cxrspec.predictions.vectors import open_vectors
 
-    name, data = _load(source, name, expected)
+    name, data = load_predictions(source, name, expected)
     file = open_vectors(data, name, expected)
     rows = align(file.ids, expected)
     numbers = file.numbers.of(rows.at)
@@ -134,17 +135,3 @@ def read_embeddings(source: Path | bytes, expected: ExpectedItems, *, name: str 
         raise SubmissionError(issues)
     notes = [*file.notes, *rows.notes, *merged.notes]
     return Embeddings(merged.values, file.feature_names, notes, len(file.ids.cells), rows.n_left_aside)
-
-
-def _load(source: Path | bytes, name: str, expected: ExpectedItems) -> tuple[str, bytes]:
-    """Return name and bytes of the file. An array without ids is refused: that its order is ours is only a hope."""
-    if isinstance(source, Path):
-        name = name or source.name
-        source = read_file(source, name)
-    if source.startswith(b"\x93NUMPY"):
-        shape = re.search(rb"'shape': \((\d+)", source[:_NPY_HEADER])
-        n_rows = f"{int(shape[1]):,}" if shape else "an unknown number of"
-        n_items = f"{len(expected.item_ids):,}"
-        message = f"the array has {n_rows} rows, {expected.reference} has {n_items} items, and no row has an id"
-        raise SourceError(Issue("source-not-data", name, message, "Give ids: a table with an id column"))
-    return name, source

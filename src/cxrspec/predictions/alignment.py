@@ -67,10 +67,11 @@ class Rows:
         return f"line {self.line(row)} ({self.ids.cells[self.at[row]]})"
 
 
-def align(column: IdColumn, expected: ExpectedItems, *, by_view: bool = False) -> Rows:
+def align(column: IdColumn, expected: ExpectedItems, *, by_view: bool = False, complete: bool = True) -> Rows:
     """Find the item of every row; with `by_view`, the rows of one study may be its views.
 
-    Rows of other known items are left aside with a note. Unknown ids, and items without a row, are issues.
+    Rows of other known items are left aside with a note. Unknown ids are issues, and so are items without a row
+    unless `complete` is false.
     """
     canonicalizer = Canonicalizer.from_reference(expected.rule, expected.item_ids)
     ids, n_repadded = canonicalizer.canonical_all(column.cells)
@@ -92,7 +93,7 @@ def align(column: IdColumn, expected: ExpectedItems, *, by_view: bool = False) -
         n_left_aside=aside.total(),
         notes=tuple(_notes(column.file, n_repadded, aside)),
         issues=(
-            *_missing(column.file, set(items), expected),
+            *(_missing(column.file, set(items), expected) if complete else ()),
             *_unknown(column, unknown, canonicalizer, known or position),
             *_mixed(column, at, items, views),
         ),

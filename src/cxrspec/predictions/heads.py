@@ -18,7 +18,7 @@ from cxrspec.tables.sheets import Sheet
 OWN_ID_COLUMN = "item_id"
 
 _PANDAS_BLANK = re.compile(r"Unnamed: \d+(\.\d+)?")
-_NO_FINDING = "nofinding"
+NO_FINDING = "nofinding"
 _LABELS = frozenset({"label", "labels", "findinglabel", "findinglabels", "target", "targets"})
 
 
@@ -65,17 +65,22 @@ def match_heads(sheet: Sheet, columns: Sequence[ColumnNames], expected: Expected
 
 def id_positions(sheet: Sheet, expected: ExpectedItems) -> list[int]:
     """Return the positions of all columns that may be the id column."""
-    return _spelled(sheet, [*expected.id_columns, OWN_ID_COLUMN])
+    return spelled(sheet, [*expected.id_columns, OWN_ID_COLUMN])
 
 
 def id_issues(sheet: Sheet, positions: Sequence[int], expected: ExpectedItems) -> Iterator[Issue]:
     """Yield an issue unless exactly one column is the id column."""
-    allowed = " or ".join(f"'{name}'" for name in dict.fromkeys([*expected.id_columns, OWN_ID_COLUMN]))
+    return role_issues(sheet, positions, "id", [*expected.id_columns, OWN_ID_COLUMN])
+
+
+def role_issues(sheet: Sheet, positions: Sequence[int], role: str, names: Iterable[str]) -> Iterator[Issue]:
+    """Yield an issue unless exactly one column has a role (`id` or `finding`); `names` are those that it may have."""
     if not positions:
-        message = f"no id column; the file has {listed(sheet.heads.values()) or 'no named column'}"
-        yield Issue("column-missing", sheet.name, message, f"Name the column of ids {allowed}")
+        allowed = " or ".join(f"'{name}'" for name in dict.fromkeys(names))
+        message = f"no {role} column; the file has {listed(sheet.heads.values()) or 'no named column'}"
+        yield Issue("column-missing", sheet.name, message, f"Name the column of {role}s {allowed}")
     elif len(positions) > 1:
-        message = f"{len(positions)} id columns: {_quoted(sheet, positions)}"
+        message = f"{len(positions)} {role} columns: {quoted(sheet, positions)}"
         yield Issue("column-ambiguous", sheet.name, message, "Keep one of them")
 
 
@@ -86,7 +91,7 @@ def is_blank(head: str) -> bool:
 
 def is_label(head: str, expected: ExpectedItems) -> bool:
     """Say whether a column holds labels of the data set, which are never read from a submission."""
-    return plain_name(head) in {_NO_FINDING, *_LABELS, *map(plain_name, expected.known_labels)}
+    return plain_name(head) in {NO_FINDING, *_LABELS, *map(plain_name, expected.known_labels)}
 
 
 def ignored_notes(sheet: Sheet, taken: Iterable[int], expected: ExpectedItems) -> Iterator[Issue]:
@@ -105,14 +110,15 @@ def ignored_notes(sheet: Sheet, taken: Iterable[int], expected: ExpectedItems) -
 
 
 def _why_ignored(head: str, known: set[str]) -> str:
-    if head == _NO_FINDING:
+    if head == NO_FINDING:
         return "it follows from the findings"
     if head in _LABELS:
         return "the reference standard comes from the registry only"
     return "other labels of the data set" if head in known else "unknown"
 
 
-def _spelled(sheet: Sheet, spellings: Iterable[str]) -> list[int]:
+def spelled(sheet: Sheet, spellings: Iterable[str]) -> list[int]:
+    """Return the positions of the columns whose head is one of the spellings, in plain form."""
     allowed = set(map(plain_name, spellings))
     return [at for at, head in sheet.heads.items() if plain_name(head) in allowed]
 
@@ -120,10 +126,11 @@ def _spelled(sheet: Sheet, spellings: Iterable[str]) -> list[int]:
 def _fitting(sheet: Sheet, column: ColumnNames) -> list[int]:
     if column.head is not None:
         return [at for at, head in sheet.heads.items() if head == column.head]
-    return _spelled(sheet, [column.name, *column.fits])
+    return spelled(sheet, [column.name, *column.fits])
 
 
-def _quoted(sheet: Sheet, positions: Iterable[int]) -> str:
+def quoted(sheet: Sheet, positions: Iterable[int]) -> str:
+    """Return the heads of some columns as messages show them."""
     return listed([f"'{sheet.heads[at]}' (column {at + 1})" for at in positions])
 
 
@@ -167,7 +174,7 @@ def _double_issues(sheet: Sheet, fitting: Mapping[ColumnNames, Sequence[int]]) -
     hint = "Keep one, or map it under heads in submission.yaml"
     for column, positions in fitting.items():
         if len(positions) > 1:
-            message = f"{len(positions)} columns fit {column.name}: {_quoted(sheet, positions)}"
+            message = f"{len(positions)} columns fit {column.name}: {quoted(sheet, positions)}"
             yield Issue("column-ambiguous", sheet.name, message, hint)
     uses = Counter(at for column, positions in fitting.items() if column.head is None for at in positions)
     for at in [at for at, n_uses in uses.items() if n_uses > 1]:

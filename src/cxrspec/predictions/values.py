@@ -20,7 +20,7 @@ from cxrspec.tables.sheets import Sheet
 Aggregate = Literal["max", "mean"]
 
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
-_FINITE_HINT = "Every item needs a finite number; nothing is filled in"
+FINITE_HINT = "Every item needs a finite number; nothing is filled in"
 _COMMA_HINT = "Write decimal points; commas are read only where ';' separates the columns and every value has one"
 _VALUE_OF_BLANK_HEAD = 0.5
 
@@ -67,7 +67,9 @@ def read_numbers(sheet: Sheet, positions: Sequence[int], rows: Sequence[int]) ->
     return Numbers(matrix, lambda row, column: cells[column][row], commas)
 
 
-def not_finite(rows: Rows, numbers: Numbers, columns: Sequence[int], head: str) -> Iterator[Issue]:
+def not_finite(
+    rows: Rows, numbers: Numbers, columns: Sequence[int], head: str, *, hint: str = FINITE_HINT
+) -> Iterator[Issue]:
     """Yield one issue for the rows that are not finite in all the given columns, which messages call `head`."""
     finite = np.isfinite(numbers.matrix[:, columns])
     bad = np.flatnonzero(~finite.all(axis=1)).tolist()
@@ -79,7 +81,7 @@ def not_finite(rows: Rows, numbers: Numbers, columns: Sequence[int], head: str) 
         "prediction-value",
         f"{rows.ids.file}:{rows.line(bad[0])} {head}",
         f"no finite number in {len(bad):,} of {len(finite):,} rows: {listed(found, IDS_LISTED)}",
-        _COMMA_HINT if numbers.decimal_commas or any(map(_DECIMAL_COMMA.fullmatch, cells)) else _FINITE_HINT,
+        _COMMA_HINT if numbers.decimal_commas or any(map(_DECIMAL_COMMA.fullmatch, cells)) else hint,
         rows.line(bad[0]),
     )
 
@@ -101,7 +103,7 @@ def per_item(numbers: Numbers, rows: Rows, n_items: int, aggregate: Aggregate | 
     return PerItem(
         values=_aggregated(matrix[order], keys[order] // max(len(names), 1), n_items, aggregate),
         n_aggregated=n_images,
-        notes=(*_comma_notes(rows, numbers), *_notes(rows, int(same.sum()), n_images, aggregate)),
+        notes=(*comma_notes(rows, numbers), *_notes(rows, int(same.sum()), n_images, aggregate)),
         issues=tuple(_conflicts(rows, [(int(first[row]), int(row)) for row in repeats[~same]])),
     )
 
@@ -174,7 +176,8 @@ def _aggregated(
     return values
 
 
-def _comma_notes(rows: Rows, numbers: Numbers) -> Iterator[Issue]:
+def comma_notes(rows: Rows, numbers: Numbers) -> Iterator[Issue]:
+    """Yield the note that decimal commas were read, where they were."""
     if numbers.decimal_commas:
         yield Issue("note", rows.ids.file, "decimal commas read as decimal points")
 

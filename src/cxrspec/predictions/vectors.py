@@ -5,22 +5,19 @@ Every form ends as ids and one matrix. Which items the rows belong to is for `al
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn
+from cxrspec.predictions.archives import is_numpy_archive, read_arrays, texts_of
 from cxrspec.predictions.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label
 from cxrspec.predictions.values import Numbers, read_numbers
 from cxrspec.spelling import plain_name
-from cxrspec.tables.containers import DAMAGE, MAX_BYTES, is_zip
 from cxrspec.tables.sheets import Sheet, open_sheet
 
 
@@ -42,7 +39,7 @@ def open_vectors(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
     Raises:
         SourceError: There is no id column, or the file holds no embeddings.
     """
-    if _is_numpy_archive(data):
+    if is_numpy_archive(data):
         return _from_archive(data, name, expected)
     sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN])
     ids = id_positions(sheet, expected)
@@ -106,21 +103,9 @@ def _uneven(ids: IdColumn, lengths: NDArray[np.int64], width: int) -> Iterator[I
         yield Issue("row-shape", f"{ids.file}:{line}", message, "All embeddings must have one length", line)
 
 
-def _is_numpy_archive(data: bytes) -> bool:
-    """Say whether a file is a zip of NumPy arrays and nothing else."""
-    if not is_zip(data):
-        return False
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-    except DAMAGE:
-        return False  # whoever opens it as a table says why
-    return bool(names) and all(name.endswith(".npy") for name in names)
-
-
 def _from_archive(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
     """Take the ids and the matrix of a NumPy archive."""
-    arrays = _arrays(data, name)
+    arrays = read_arrays(data, name)
     accepted = {plain_name(key) for key in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
     texts = [key for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
     ids = [key for key in texts if plain_name(key) in accepted] or texts
@@ -129,7 +114,7 @@ def _from_archive(data: bytes, name: str, expected: ExpectedItems) -> VectorFile
         found = listed([f"{key} {array.dtype}{list(array.shape)}" for key, array in arrays.items()])
         message = f"one array of ids (text [n]) and one of embeddings (float [n, d]) are needed; the file has {found}"
         raise SourceError(Issue("column-missing", name, message, "Save them as item_id and embeddings"))
-    cells, matrix = _texts(arrays[ids[0]]), arrays[tables[0]].astype(np.float64)
+    cells, matrix = texts_of(arrays[ids[0]]), arrays[tables[0]].astype(np.float64)
     if len(cells) != len(matrix):
         message = f"{len(cells):,} ids, but {len(matrix):,} embeddings"
         raise SourceError(Issue("row-shape", name, message, "Give one id per embedding"))
@@ -140,21 +125,3 @@ def _from_archive(data: bytes, name: str, expected: ExpectedItems) -> VectorFile
         feature_names=None,
         notes=(Issue("note", name, f"other arrays ignored: {listed(others)}"),) if others else (),
     )
-
-
-def _texts(array: NDArray[Any]) -> list[str]:
-    return [cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell) for cell in array.tolist()]
-
-
-def _arrays(data: bytes, name: str) -> dict[str, NDArray[Any]]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    if size > MAX_BYTES:
-        message = f"{size:,} bytes once unpacked, more than {MAX_BYTES:,}"
-        raise SourceError(Issue("container", name, message, "Is it the right file?"))
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
-    except (*DAMAGE, MemoryError) as error:
-        message = f"the NumPy archive cannot be read without unpickling ({error})"
-        raise SourceError(Issue("container", name, message, "Save plain arrays of texts and floats")) from error

@@ -54,7 +54,7 @@ def read_table(
     sheet = open_sheet(source, name=name, wanted=columns or (), literal=literal, limit=limit)
     wanted = dict.fromkeys(sheet.heads.values() if columns is None else columns)
     found = {column: _positions(sheet.heads, column) for column in wanted}
-    issues = [*sheet.issues, *_unnamed_issues(sheet), *_lookup_issues(sheet, found)]
+    issues = [*sheet.issues, *sheet.stray(), *_lookup_issues(sheet, found)]
     if issues:
         raise SourceError(issues)
     cells = sheet.cells([positions[0] for positions in found.values()])
@@ -87,15 +87,3 @@ def _lookup_issues(sheet: Sheet, found: Mapping[str, Sequence[int]]) -> Iterator
             heads = listed([f"'{sheet.heads[position]}' (column {position + 1})" for position in positions])
             message = f"{len(positions)} columns fit '{column}': {heads}"
             yield Issue("column-ambiguous", sheet.name, message, "Keep one of them")
-
-
-def _unnamed_issues(sheet: Sheet) -> Iterator[Issue]:
-    for position, cells in zip(sheet.unnamed, sheet.cells(sheet.unnamed), strict=True):
-        row = next(row for row, cell in enumerate(cells) if cell.strip())
-        yield Issue(
-            "row-shape",
-            f"{sheet.name}:{sheet.lines[row]} column {position + 1}",
-            f"the cell '{cells[row]}' stands under a header without a name",
-            "Name the column, or remove it",
-            sheet.lines[row],
-        )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LIST_JOINT = "|"
+_GRID_DEPTHS = (1, 2)
 _ROWS_A_BATCH = 1 << 16
 _SHOWN = 120
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
@@ -30,6 +31,17 @@ class Vectors(NamedTuple):
 
     numbers: NDArray[np.float64]
     lengths: NDArray[np.int64]
+
+
+class Grids(NamedTuple):
+    """A column of number lists, or of lists of such lists."""
+
+    numbers: NDArray[Any]
+    """All numbers, in row order and of the type that the file stores; NaN for a null."""
+    lengths: NDArray[np.int64]
+    """How many numbers belong to each row of the file."""
+    heights: NDArray[np.int64] | None
+    """Of how many lists each row of the file consists, 0 where their lengths differ; None if no list is nested."""
 
 
 def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Sheet:
@@ -48,6 +60,7 @@ def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Shee
         file = pq.ParquetFile(pa.BufferReader(source) if isinstance(source, bytes) else source, pre_buffer=True)
     fields = [(path, kind) for path, kind in _fields(file.schema_arrow) if not _PANDAS_INDEX.fullmatch(path)]
     paths = [path for path, _ in fields]
+    elements = {position: _element(kind) for position, (_, kind) in enumerate(fields) if _is_list(kind)}
 
     def cells(positions: Sequence[int]) -> list[list[str]]:
         table = _read(file, [paths[position] for position in positions], name, limit)
@@ -66,9 +79,14 @@ def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Shee
         cells=cells,
         numbers=numbers,
         vectors={
-            position: partial(_vectors, file, path, name, limit)
-            for position, (path, kind) in enumerate(fields)
-            if _is_list(kind) and pa.types.is_floating(kind.value_type)
+            position: partial(_vectors, file, paths[position], name, limit)
+            for position, (element, depth) in elements.items()
+            if depth == 1 and pa.types.is_floating(element)
+        },
+        grids={
+            position: partial(_grids, file, paths[position], name, limit)
+            for position, (element, depth) in elements.items()
+            if depth in _GRID_DEPTHS and _is_number(element)
         },
     )
 
@@ -88,6 +106,14 @@ def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _element(kind: Any) -> tuple[Any, int]:
+    """Return what lists hold in the end, and how deep they are nested."""
+    if not _is_list(kind):
+        return kind, 0
+    element, depth = _element(kind.value_type)
+    return element, depth + 1
 
 
 def _is_number(kind: Any) -> bool:
@@ -154,8 +180,33 @@ def _vectors(file: Any, path: str, name: str, limit: int) -> Vectors:
     import pyarrow.compute as pc
 
     column = _read(file, [path], name, limit).column(path)
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
-    return Vectors(pc.list_flatten(column).to_numpy().astype(np.float64), lengths)
+    return Vectors(pc.list_flatten(column).to_numpy().astype(np.float64), _lengths(column))
+
+
+def _grids(file: Any, path: str, name: str, limit: int) -> Grids:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    column = _read(file, [path], name, limit).column(path)
+    lengths, inner = _lengths(column), pc.list_flatten(column)
+    if not _is_list(column.type.value_type):
+        return Grids(inner.to_numpy(), lengths, None)
+    widths, owners = _lengths(inner), np.repeat(np.arange(len(lengths)), lengths)
+    totals = np.zeros(len(lengths), dtype=np.int64)
+    np.add.at(totals, owners, widths)
+    uneven = owners[widths * lengths[owners] != totals[owners]]
+    heights = lengths.copy()
+    heights[uneven] = 0
+    return Grids(pc.list_flatten(inner).to_numpy(), totals, heights)
+
+
+def _lengths(column: Any) -> NDArray[np.int64]:
+    """Return how many elements each list of a column has; a null has none."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    lengths: NDArray[np.int64] = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    return lengths
 
 
 @contextmanager

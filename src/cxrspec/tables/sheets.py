@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cxrspec.tables.parquet import Vectors
+    from cxrspec.tables.parquet import Grids, Vectors
 
 PARQUET_MAGIC = b"PAR1"
 _DELIMITERS = ",;\t"
@@ -48,13 +48,27 @@ class Sheet:
     issues: tuple[Issue, ...] = ()
     """Rows of another length than the header; such rows are not among the cells."""
     vectors: Mapping[int, Callable[[], Vectors]] = field(default_factory=dict)
-    """A reader for every column of number lists; only Parquet has such."""
+    """A reader for every column of lists of floats; only Parquet has such."""
+    grids: Mapping[int, Callable[[], Grids]] = field(default_factory=dict)
+    """A reader for every column of lists of numbers, or of lists of such lists; only Parquet has such."""
 
     def missing(self, column: str) -> Issue:
         """Return the issue that the file lacks a column, with the names that it has."""
         heads = list(self.heads.values())
         message = f"no column '{column}'; the file has {listed(heads) or 'no named column'}"
         return Issue("column-missing", self.name, message, did_you_mean(column, heads))
+
+    def stray(self) -> Iterator[Issue]:
+        """Yield an issue for every column without a name that holds something."""
+        for position, cells in zip(self.unnamed, self.cells(self.unnamed), strict=True):
+            row = next(row for row, cell in enumerate(cells) if cell.strip())
+            yield Issue(
+                "row-shape",
+                f"{self.name}:{self.lines[row]} column {position + 1}",
+                f"the cell '{cells[row]}' stands under a header without a name",
+                "Name the column, or remove it",
+                self.lines[row],
+            )
 
 
 def open_sheet(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from cxrspec.tasks.findings import FindingsTask
+from cxrspec.tasks.localization import LocalizationTask
 from cxrspec.tasks.task import Evaluation, EvaluationInput, PredictionNeed, Task
 
 __all__ = ["TASKS", "Evaluation", "EvaluationInput", "PredictionNeed", "Task"]
 
-TASKS: Final[dict[str, type[Task]]] = {task.NAME: task for task in (FindingsTask,)}
+TASKS: Final[dict[str, type[Task]]] = {task.NAME: task for task in (FindingsTask, LocalizationTask)}

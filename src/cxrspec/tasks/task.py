@@ -29,6 +29,9 @@ class ItemColumns(Protocol):
     def cells(self, column: Column) -> Sequence[str]:
         """Return the text of a column, one cell per item; an item that a joined source lacks has an empty cell."""
 
+    def rows(self, columns: Sequence[Column]) -> Sequence[Sequence[tuple[str, ...]]]:
+        """Return, per item, the rows of another source that name it: any number, each as the cells of the columns."""
+
     def place(self, column: Column, row: int) -> str:
         """Say where a cell stands (`labels:17 column 'Finding Labels'`), for messages."""
 
@@ -45,12 +48,14 @@ class PredictionColumn:
 class PredictionNeed:
     """What a protocol asks of a predictions file."""
 
-    kind: Literal["scores", "embeddings"]
+    kind: Literal["scores", "embeddings", "heatmaps", "boxes"]
     subsets: tuple[str, ...]
     """Subsets whose items must all be there, each exactly once."""
     columns: tuple[PredictionColumn, ...] = ()
     """The columns of a `scores` file; an `embeddings` file has whatever features it has."""
     known_labels: tuple[str, ...] = ()
+    frame: tuple[int, int] | None = None
+    """Width and height in pixels of the images that heatmaps and boxes are of."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,9 @@ class EvaluationInput:
     protocol: str
     seed: int
     subsets: Mapping[str, Table]
-    predictions: Mapping[str, NDArray[np.float64]]
-    """Per subset: scores [n_items, n_columns] or embeddings [n_items, n_features], rows as in the table."""
+    predictions: Mapping[str, Any]
+    """Per subset: scores [n_items, n_columns] or embeddings [n_items, n_features], rows as in the table; or the
+    heatmaps or boxes of a localizer."""
 
 
 @dataclass
@@ -132,6 +138,10 @@ class Task(Fields):
     @abstractmethod
     def prediction_need(self, protocol: str) -> PredictionNeed:
         """Return what a submission under `protocol` must bring."""
+
+    def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
+        """Return the pairs of item and finding that heatmaps or boxes must be for; none where a row is an item."""
+        return set()
 
     @abstractmethod
     def evaluate(self, given: EvaluationInput) -> Evaluation:

@@ -1,0 +1,220 @@
+"""Own the `localization` task: boxes of findings against reference boxes; Acc. and AFP (Wang et al., CVPR 2017).
+
+Every choice that the paper leaves open is a field here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from cxrspec.digest import Table
+from cxrspec.errors import Issue
+from cxrspec.field_errors import list_at, mapping_at
+from cxrspec.fields import (
+    Column,
+    FieldIssue,
+    Fields,
+    Identifier,
+    Names,
+    OpenShare,
+    PositiveCount,
+    SubsetName,
+    Text,
+    one_or_list,
+)
+from cxrspec.tasks.localization.reference import BoxColumns, decode_boxes, read_cell
+from cxrspec.tasks.task import Evaluation, EvaluationInput, ItemColumns, PredictionColumn, PredictionNeed, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Boxes", "Frame", "Heatmaps", "LocalizationTask", "Metric"]
+
+FindingName = Annotated[Identifier, Names("finding")]
+
+
+class Frame(Fields):
+    """The image in whose pixels all boxes are given."""
+
+    width_px: PositiveCount
+    height_px: PositiveCount
+
+
+class Heatmaps(Fields):
+    """The submission brings one heatmap per image and finding; boxes are drawn around what exceeds a threshold.
+
+    A map is brought to the frame on the centred grid, rescaled to [0, 255] by its own range, and thresholded.
+    """
+
+    upsampling: Literal["bilinear", "nearest"]
+    thresholds: Annotated[list[Annotated[float, Field(ge=0, le=255)]], Field(min_length=1)]
+    comparison: Literal[">", ">="]
+    connectivity: Literal[4, 8]
+    images: Literal["all", "with_finding"]
+    """Whether a finding's maps are expected on every image, or only on those with a reference box of it."""
+
+
+class PredictedBoxes(Fields):
+    """The submission brings boxes, any number per image and finding."""
+
+    images: Literal["all", "with_finding"]
+    """Whether boxes of a finding count on every image, or only on those with a reference box of it."""
+
+
+class Protocols(Fields):
+    """The ways in which a system may be scored."""
+
+    heatmaps: Heatmaps | None = None
+    boxes: PredictedBoxes | None = None
+
+
+class Interval(Fields):
+    """A percentile bootstrap interval over images or patients."""
+
+    method: Literal["bootstrap"]
+    unit: Literal["item", "group"]
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)]
+    level: OpenShare
+
+
+class Metric(Fields):
+    """Acc. or AFP under one criterion, at several values of T."""
+
+    name: Identifier
+    kind: Literal["acc", "afp"]
+    protocol: Annotated[Literal["heatmaps", "boxes"], Names("protocol")]
+    criterion: Literal["iou", "iobb"]
+    at: Annotated[list[OpenShare], Field(min_length=1)]
+    """The values of T: a box is correct if its criterion compares so with T."""
+    correct: Literal[">", ">="]
+    afp_unit: Literal["box_row", "image"] | None = None
+    """What AFP is per: rows of reference boxes (984) or images (880); only for `afp`."""
+    average: Literal["macro"]
+    subset: SubsetName | None = None
+    interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
+
+    @property
+    def scored_subset(self) -> str:
+        """Name of the subset that is scored."""
+        return self.subset or "test"
+
+
+class LocalizationTask(Task):
+    """Predicted boxes, or heatmaps made boxes, against reference boxes per finding and image."""
+
+    NAME: ClassVar[str] = "localization"
+    TALLIES: ClassVar[Mapping[str, str | None]] = {"boxes": "finding", "images_with": "finding", "box_rows": None}
+
+    findings: Annotated[dict[Identifier, Text], Field(min_length=1)]
+    """Our name: the source's label. Columns stand in code-point order of our names."""
+    aliases: dict[FindingName, list[Text]] | None = None
+    boxes: BoxColumns
+    frame: Frame
+    protocols: Protocols
+    metrics: Annotated[list[Metric], Field(min_length=1)]
+
+    @classmethod
+    def declared(cls, document: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Return the findings, and the protocols that are not left empty."""
+        protocols = mapping_at(document, "protocols")
+        return {
+            "finding": list(mapping_at(document, "findings")),
+            "protocol": [name for name, fields in protocols.items() if fields is not None],
+        }
+
+    @classmethod
+    def check_references(
+        cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
+    ) -> Iterator[FieldIssue]:
+        """Yield metrics of one protocol on several subsets, repeated names, and AFP without a unit."""
+        names: dict[str, int] = {}
+        subsets: dict[Any, str] = {}
+        for i, metric in enumerate(list_at(document, "metrics")):
+            if not isinstance(metric, Mapping):
+                continue
+            name, protocol, subset = metric.get("name"), metric.get("protocol"), metric.get("subset") or "test"
+            if isinstance(name, str) and names.setdefault(name, i) != i:
+                message = f"metrics[{names[name]}] is also called '{name}'"
+                yield FieldIssue(("metrics", i, "name"), "reference-conflict", message, "Choose another name")
+            if isinstance(protocol, str) and subsets.setdefault(protocol, subset) != subset:
+                message = f"metrics of {protocol} are of '{subsets[protocol]}' and of '{subset}'"
+                yield FieldIssue(("metrics", i, "subset"), "reference-conflict", message, "Score one subset a protocol")
+            if (metric.get("kind") == "afp") != (metric.get("afp_unit") is not None):
+                message = "afp_unit belongs to afp, and afp needs one: box_row or image"
+                yield FieldIssue(("metrics", i, "afp_unit"), "reference-conflict", message)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The findings in code-point order."""
+        return tuple(sorted(self.findings))
+
+    def spellings(self, finding: str) -> tuple[str, ...]:
+        """Return the source's label of a finding, then its aliases."""
+        return (self.findings[finding], *(self.aliases or {}).get(finding, ()))
+
+    def source_columns(self) -> Sequence[Column]:
+        """Return the columns of the box list."""
+        return self.boxes.columns
+
+    def reference_columns(self, items: ItemColumns) -> list[list[str]]:
+        """Return one column of boxes per finding."""
+        spellings = {name: self.spellings(name) for name in self.column_names}
+        return decode_boxes(items, self.boxes, spellings, (self.frame.width_px, self.frame.height_px))
+
+    def strata(self, columns: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+        """Return which items have a box of a finding [n_items, n_findings]."""
+        import numpy as np
+
+        return np.array([[bool(cell) for cell in column] for column in columns], dtype=np.bool_).T
+
+    @property
+    def strata_names(self) -> tuple[str, ...]:
+        """The findings in code-point order."""
+        return self.column_names
+
+    def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """Count boxes and images per finding, and all boxes."""
+        boxes = {
+            name: sum(len(read_cell(cell)) for cell in column)
+            for name, column in zip(self.column_names, columns, strict=True)
+        }
+        images = {name: sum(map(bool, column)) for name, column in zip(self.column_names, columns, strict=True)}
+        return {"boxes": boxes, "images_with": images, "box_rows": sum(boxes.values())}
+
+    def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
+        """Accept every subset: a finding without a box is undefined, and said so, when it is scored."""
+        return []
+
+    @property
+    def protocol_names(self) -> tuple[str, ...]:
+        """The declared protocols."""
+        return tuple(name for name in ("boxes", "heatmaps") if getattr(self.protocols, name) is not None)
+
+    def prediction_need(self, protocol: str) -> PredictionNeed:
+        """Heatmaps of every expected pair of image and finding, or any number of boxes."""
+        subset = next(metric.scored_subset for metric in self.metrics if metric.protocol == protocol)
+        columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
+        kind: Literal["heatmaps", "boxes"] = "heatmaps" if protocol == "heatmaps" else "boxes"
+        frame = (self.frame.width_px, self.frame.height_px)
+        return PredictionNeed(kind, (subset,), columns, frame=frame)
+
+    def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
+        """Return the pairs of item and finding on which predictions count."""
+        chosen = self.protocols.heatmaps if protocol == "heatmaps" else self.protocols.boxes
+        every = chosen is None or chosen.images == "all"
+        return {
+            (item, name)
+            for name in self.column_names
+            for item, cell in zip(table.item_ids, table.column(name), strict=True)
+            if every or cell
+        }
+
+    def evaluate(self, given: EvaluationInput) -> Evaluation:
+        """Compute Acc. and AFP of every metric, threshold and T, per finding and averaged, with intervals."""
+        from cxrspec.tasks.localization.evaluation import evaluate
+
+        return evaluate(self, given)

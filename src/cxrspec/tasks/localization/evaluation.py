@@ -1,0 +1,255 @@
+"""Own how boxes are scored: hits and false positives per image, Acc. and AFP at every T, intervals by resampling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cxrspec.digest import Table
+from cxrspec.metrics import (
+    BLOCK,
+    Interval,
+    heatmap_boxes,
+    match_boxes,
+    percentile_interval,
+    resample_counts,
+    stack_boxes,
+)
+from cxrspec.tasks.localization.reference import reference_arrays
+from cxrspec.tasks.task import Evaluation, EvaluationInput
+
+if TYPE_CHECKING:
+    from cxrspec.tasks.localization import Heatmaps, LocalizationTask, Metric
+    from cxrspec.tasks.localization import Interval as IntervalFields
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Boxes(NamedTuple):
+    """The boxes of one finding at one threshold."""
+
+    boxes: Floats
+    """[n, 4] row0, col0, row1, col1 in pixels."""
+    items: Ints
+    """[n] row of each one's item in the table."""
+
+
+class Score(NamedTuple):
+    """One number to report: a metric at one threshold and one T."""
+
+    name: str
+    metric: Metric
+    threshold: float | None
+    level: int
+    """Position of T among the metric's values."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Per item, what a score is a ratio of; a resample sums both over the drawn items."""
+
+    numerator: Floats
+    denominator: Floats
+
+    @property
+    def value(self) -> float | None:
+        """The ratio, or None where there is nothing to divide by."""
+        total = self.denominator.sum()
+        return float(self.numerator.sum() / total) if total else None
+
+    def resampled(self, weights: Floats) -> Floats:
+        """Return the ratio on each resample, given how often each item occurs in it; NaN where nothing divides."""
+        below = self.denominator @ weights
+        return np.divide(self.numerator @ weights, below, out=np.full_like(below, np.nan), where=below > 0)
+
+
+def evaluate(task: LocalizationTask, given: EvaluationInput) -> Evaluation:
+    """Score every metric of the protocol on its one subset."""
+    metrics = [metric for metric in task.metrics if metric.protocol == given.protocol]
+    subset = metrics[0].scored_subset
+    table = given.subsets[subset]
+    detected = detections(task, given.protocol, given.predictions[subset])
+    scored = _Scored(task, given, subset, table, detected)
+    return Evaluation(scores=[scored.score(score) for metric in metrics for score in scores_of(metric, list(detected))])
+
+
+def scores_of(metric: Metric, thresholds: Sequence[float | None]) -> Iterator[Score]:
+    """Yield the numbers that a metric reports: one per threshold and T, named `acc_iobb_60_t0.1`."""
+    for threshold in thresholds:
+        for level, t_value in enumerate(metric.at):
+            middle = "" if threshold is None else f"_{threshold:g}"
+            yield Score(f"{metric.name}{middle}_t{t_value:g}", metric, threshold, level)
+
+
+def detections(task: LocalizationTask, protocol: str, predictions: Any) -> dict[float | None, dict[str, Boxes]]:
+    """Return the detected boxes by threshold (None for predicted boxes) and finding."""
+    if protocol == "heatmaps" and task.protocols.heatmaps:
+        return _from_heatmaps(task, task.protocols.heatmaps, predictions)
+    found = {}
+    for position, name in enumerate(task.column_names):
+        chosen = predictions.findings == position
+        found[name] = Boxes(predictions.boxes[chosen], predictions.items[chosen])
+    return {None: found}
+
+
+def _from_heatmaps(task: LocalizationTask, rules: Heatmaps, predictions: Any) -> dict[float | None, dict[str, Boxes]]:
+    found: dict[float | None, dict[str, Boxes]] = {threshold: {} for threshold in rules.thresholds}
+    for name in task.column_names:
+        boxes = heatmap_boxes(
+            predictions.maps[name],
+            output=(task.frame.height_px, task.frame.width_px),
+            thresholds=rules.thresholds,
+            upsampling=rules.upsampling,
+            strict=rules.comparison == ">",
+            connectivity=rules.connectivity,
+        )
+        for position, threshold in enumerate(rules.thresholds):
+            stacked, owner = stack_boxes([of_map[position] for of_map in boxes])
+            found[threshold][name] = Boxes(stacked, predictions.items[name][owner])
+    return found
+
+
+class _Scored:
+    """One subset with its reference boxes, detections and resamples."""
+
+    def __init__(
+        self,
+        task: LocalizationTask,
+        given: EvaluationInput,
+        subset: str,
+        table: Table,
+        detected: Mapping[float | None, Mapping[str, Boxes]],
+    ) -> None:
+        self.task, self.subset, self.table, self.detected, self.seed = task, subset, table, detected, given.seed
+        self.n_items = len(table)
+        self.groups: Ints = np.unique(table.column("group_id"), return_inverse=True)[1].astype(np.int64)
+        self.reference = {name: Boxes(*reference_arrays(table.column(name))) for name in task.column_names}
+        chosen = task.protocols.heatmaps if given.protocol == "heatmaps" else task.protocols.boxes
+        self.on_all = chosen is None or chosen.images == "all"
+        self._matches: dict[tuple[Any, ...], tuple[Floats, Floats]] = {}
+        self._weights: dict[tuple[str, int], Floats] = {}
+
+    def score(self, score: Score) -> dict[str, Any]:
+        """Return one number with its per-finding values, counts and intervals."""
+        metric = score.metric
+        findings = {name: self._finding(score, name) for name in self.task.column_names}
+        undefined = [name for name, entry in findings.items() if entry["value"] is None]
+        reason = f"undefined for {', '.join(undefined)}: no reference box" if undefined else None
+        resampled = [entry.pop("resampled") for entry in findings.values()]
+        values = [entry["value"] for entry in findings.values()]
+        return {
+            "metric": score.name,
+            "kind": metric.kind,
+            "protocol": metric.protocol,
+            "criterion": metric.criterion,
+            "t": metric.at[score.level],
+            "threshold": score.threshold,
+            "average": metric.average,
+            "subset": self.subset,
+            "n_items": self.n_items,
+            "n_groups": int(self.groups.max()) + 1,
+            "value": None if undefined else sum(values) / len(values),
+            "reason": reason,
+            "intervals": [
+                _interval(fields, np.mean([of_finding[i] for of_finding in resampled], axis=0), reason)
+                for i, fields in enumerate(metric.interval)
+            ],
+            "findings": findings,
+        }
+
+    def _finding(self, score: Score, name: str) -> dict[str, Any]:
+        """Return one finding's value; `resampled` holds its values on the resamples of each interval."""
+        counts = self._counts(score, name)
+        reason = None if counts.value is not None else "no reference box"
+        resampled = [counts.resampled(self._weights_of(fields)) for fields in score.metric.interval]
+        n_positive = len(np.unique(self.reference[name].items))
+        return {
+            "value": counts.value,
+            "reason": reason,
+            "n_items": self.n_items,
+            "n_positive": n_positive,
+            "n_negative": self.n_items - n_positive,
+            "n_missing": 0,
+            "n_excluded": 0,
+            "n_boxes": len(self.reference[name].boxes),
+            "n_detected": len(self.detected[score.threshold][name].boxes),
+            "intervals": [
+                _interval(fields, values, reason)
+                for fields, values in zip(score.metric.interval, resampled, strict=True)
+            ],
+            "resampled": resampled,
+        }
+
+    def _counts(self, score: Score, name: str) -> Counts:
+        hits, false_positives = self._matched(score, name)
+        n_boxes = np.bincount(self.reference[name].items, minlength=self.n_items).astype(np.float64)
+        if score.metric.kind == "acc":
+            return Counts(hits[:, score.level], n_boxes)
+        return Counts(false_positives[:, score.level], self._units(score.metric, n_boxes))
+
+    def _units(self, metric: Metric, n_boxes: Floats) -> Floats:
+        """Return what AFP is per, as a count of each item: box rows or images, of all images or of the finding's."""
+        if not self.on_all:
+            return n_boxes if metric.afp_unit == "box_row" else (n_boxes > 0).astype(np.float64)
+        if metric.afp_unit == "image":
+            return np.ones(self.n_items)
+        rows = np.concatenate([one.items for one in self.reference.values()])
+        return np.bincount(rows, minlength=self.n_items).astype(np.float64)
+
+    def _matched(self, score: Score, name: str) -> tuple[Floats, Floats]:
+        """Return hits and false positives per item and T, each [n_items, n_levels]."""
+        metric = score.metric
+        key = (name, score.threshold, metric.criterion, metric.correct, tuple(metric.at))
+        if key not in self._matches:
+            found, wanted = self.detected[score.threshold][name], self.reference[name]
+            matches = match_boxes(
+                found.boxes,
+                wanted.boxes,
+                metric.criterion,
+                metric.at,
+                strict=metric.correct == ">",
+                detected_group=found.items,
+                reference_group=wanted.items,
+            )
+            self._matches[key] = (
+                self._per_item(wanted.items, matches.hit),
+                self._per_item(found.items, ~matches.correct),
+            )
+        return self._matches[key]
+
+    def _per_item(self, items: Ints, flags: NDArray[np.bool_]) -> Floats:
+        counts = np.zeros((self.n_items, flags.shape[1]))
+        np.add.at(counts, items, flags)
+        return counts
+
+    def _weights_of(self, fields: IntervalFields) -> Floats:
+        """Return how often each item occurs in each resample, [n_items, resamples]."""
+        key = (fields.unit, fields.resamples)
+        if key not in self._weights:
+            units = np.arange(self.n_items) if fields.unit == "item" else self.groups
+            stream = f"{self.seed}:{self.subset}:{fields.unit}"
+            n_units = int(units.max()) + 1
+            blocks = [resample_counts(stream, block, n_units)[units] for block in range(-(-fields.resamples // BLOCK))]
+            self._weights[key] = np.concatenate(blocks, axis=1)[:, : fields.resamples].astype(np.float64)
+        return self._weights[key]
+
+
+def _interval(fields: IntervalFields, values: Floats, reason: str | None) -> dict[str, Any]:
+    found = Interval(None, None, fields.resamples, fields.resamples, reason or "")
+    if reason is None:
+        found = percentile_interval(values, fields.level)
+    return {
+        "method": fields.method,
+        "unit": fields.unit,
+        "level": fields.level,
+        "resamples": fields.resamples,
+        "n_left_out": found.n_left_out,
+        "low": found.low,
+        "high": found.high,
+        "reason": found.reason or None,
+    }
