@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import json
@@ -283,9 +284,9 @@ def frozen_project(root: Path) -> Project:
 @cache
 def _template() -> Path:
     """Build the frozen project once per process; it goes with the process."""
-    folder = tempfile.TemporaryDirectory(prefix="cxrspec-tests-")
-    _KEPT.append(folder)
-    project = authored_project(Path(folder.name, "project"))
+    folder = tempfile.mkdtemp(prefix="cxrspec-tests-")
+    atexit.register(shutil.rmtree, folder)
+    project = authored_project(Path(folder, "project"))
     project.git("init", "-q", "-b", "main")
     project.freeze()
     project.commit("Freeze")
@@ -293,9 +294,6 @@ def _template() -> Path:
     project.score()
     project.commit("Score")
     return project.root
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def record_in_dvc(project: Project, *names: str) -> None:

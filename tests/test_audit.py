@@ -130,6 +130,16 @@ def test_table(project: Project, table: str) -> None:
     assert [f"table {table}", *follows] == both(project)
 
 
+@pytest.mark.parametrize(
+    ("table", "part"), [("test", lambda lock: lock["subsets"]["test"]), ("roster", lambda lock: lock["roster"])]
+)
+def test_a_count_of_the_lock(project: Project, table: str, part: Any) -> None:
+    """A lock that counts other rows than its table has breaks the link of that table; the commit tells, too."""
+    rewrite_lock(project, lambda lock: part(lock).update(groups=9))
+    assert [f"table {table}", "commit"] == both(project)
+    assert "groups, not 9 as the lock counts" in detail(project.audit(), f"table {table}")
+
+
 def test_dvc(project: Project) -> None:
     """A hash in dvc.lock that is another file's breaks `dvc` alone, and names file and place."""
     project.edit(

@@ -432,6 +432,26 @@ def test_a_board_with_nothing_on_it_says_so(tmp_path: Path) -> None:
     assert (0, "", True) == (ran.code, ran.out, "no definition has a submission" in ran.err)
 
 
+def test_a_damaged_report_does_not_stop_the_other_boards(project: Project) -> None:
+    """The boards of other versions are shown and written; the damage is told, and the exit code is 1."""
+    reference = project.define("v2")
+    project.freeze(reference)
+    project.submit("ours", scores_csv(), reference)
+    project.write(f"{FOLDER}/reports/ours.json", "{")
+    ran = project.run("leaderboard", "--write", "--json")
+    assert (1, ["tiny@v2"]) == (ran.code, [one["reference"] for one in ran.json])
+    assert project.path("registry/tiny/v2/leaderboard.md").exists()
+
+
+def test_a_machine_set_to_ascii_loses_no_character(project: Project) -> None:
+    """Marks and names come out as UTF-8 whatever the locale."""
+    command = [sys.executable, "-c", RUN, "audit", "tiny@v1"]
+    done = subprocess.run(
+        command, cwd=project.root, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=True
+    )
+    assert "✓" in done.stdout.decode()
+
+
 def test_a_probe_and_its_board_are_shown(project: Project) -> None:
     """From submit to leaderboard, each protocol has its table."""
     project.submit("fitted", embeddings_csv(), protocol="probe")

@@ -54,6 +54,43 @@ def columns() -> dict[str, Any]:
 
 
 # (Model.field, base, path to the value, another valid value, whether that can change a score)
+BOX_METRIC: dict[str, Any] = {
+    "name": "afp",
+    "kind": "afp",
+    "protocol": "boxes",
+    "criterion": "iobb",
+    "at": [0.1],
+    "correct": ">",
+    "afp_unit": "box_row",
+    "average": "macro",
+    "interval": INTERVAL,
+}
+
+
+def boxed() -> dict[str, Any]:
+    """Return a definition of the localization task that uses each of its fields."""
+    document = copy.deepcopy(TINY)
+    for name in ("labels", "protocols", "metrics", "findings", "expect"):
+        del document[name]
+    return document | {
+        "task": "localization",
+        "findings": {"mass": "Mass"},
+        "boxes": {"source": "tiny/numbers", "finding": "F", "left": "x", "top": "t", "width": "w", "height": "h"},
+        "frame": {"width_px": 8, "height_px": 8},
+        "protocols": {
+            "heatmaps": {
+                "upsampling": "bilinear",
+                "thresholds": [60, 180],
+                "comparison": ">",
+                "connectivity": 8,
+                "images": "all",
+            },
+            "boxes": {"images": "all"},
+        },
+        "metrics": [copy.deepcopy(BOX_METRIC), copy.deepcopy(BOX_METRIC) | {"name": "map", "protocol": "heatmaps"}],
+    }
+
+
 EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Definition.benchmark", wide, "benchmark", "small", False),
     ("Definition.definition_version", wide, "definition_version", "v2", False),
@@ -118,6 +155,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Subset.select", wide, "subsets/women/select", "all", True),
     ("Subset.disjoint_from", wide, "subsets/train/disjoint_from", "women", True),
     ("Subset.disjoint_by", wide, "subsets/train/disjoint_by", "item_id", True),
+    ("Subset.contained_in", wide, "subsets/test/contained_in", ["tiny@v1:test"], False),
     ("Select.all", wide, "subsets/women/select", {"all": True}, True),
     ("Select.where", wide, "subsets/women/select/where/one_of", "M", True),
     ("Select.in_list", wide, "subsets/women/select", {"in_list": "tiny/test_list"}, True),
@@ -170,10 +208,37 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Interval.resamples", wide, "metrics/0/interval/0/resamples", 101, True),
     ("Interval.level", wide, "metrics/0/interval/0/level", 0.9, True),
     ("Interval.max_left_out", wide, "metrics/0/interval/0/max_left_out", 0.5, True),
+    ("LocalizationTask.findings", boxed, "findings/mass", "Tumour", True),
+    ("LocalizationTask.aliases", boxed, "aliases", {"mass": ["Tumour"]}, True),
+    ("LocalizationTask.boxes", boxed, "boxes/left", "x0", True),
+    ("LocalizationTask.frame", boxed, "frame", {"width_px": 9, "height_px": 9}, True),
+    ("LocalizationTask.protocols", boxed, "protocols/boxes/images", "with_finding", True),
+    ("LocalizationTask.metrics", boxed, "metrics/0/name", "other", True),
+    *((f"BoxColumns.{name}", boxed, f"boxes/{name}", value, True) for name, value in (
+        ("source", "tiny/readers"), ("finding", "f"), ("left", "l"), ("top", "u"), ("width", "b"), ("height", "d"))),
+    ("Frame.width_px", boxed, "frame/width_px", 9, True),
+    ("Frame.height_px", boxed, "frame/height_px", 9, True),
+    ("BoxProtocols.heatmaps", boxed, "protocols/heatmaps/connectivity", 4, True),
+    ("BoxProtocols.boxes", boxed, "protocols/boxes/images", "with_finding", True),
+    ("Heatmaps.upsampling", boxed, "protocols/heatmaps/upsampling", "nearest", True),
+    ("Heatmaps.thresholds", boxed, "protocols/heatmaps/thresholds", [60], True),
+    ("Heatmaps.comparison", boxed, "protocols/heatmaps/comparison", ">=", True),
+    ("Heatmaps.connectivity", boxed, "protocols/heatmaps/connectivity", 4, True),
+    ("Heatmaps.images", boxed, "protocols/heatmaps/images", "with_finding", True),
+    ("PredictedBoxes.images", boxed, "protocols/boxes/images", "with_finding", True),
+    ("BoxMetric.name", boxed, "metrics/0/name", "other", True),
+    ("BoxMetric.kind", boxed, "metrics/0", BOX_METRIC | {"kind": "acc", "afp_unit": None}, True),
+    ("BoxMetric.protocol", boxed, "metrics/2", BOX_METRIC | {"name": "third", "protocol": "heatmaps"}, True),
+    ("BoxMetric.criterion", boxed, "metrics/0/criterion", "iou", True),
+    ("BoxMetric.at", boxed, "metrics/0/at", [0.5], True),
+    ("BoxMetric.correct", boxed, "metrics/0/correct", ">=", True),
+    ("BoxMetric.afp_unit", boxed, "metrics/0/afp_unit", "image", True),
+    ("BoxMetric.subset", boxed, "metrics/0/subset", "test", True),
+    ("BoxMetric.interval", boxed, "metrics/0/interval", [INTERVAL, INTERVAL], True),
 ]  # fmt: skip
 ONE_VALUE = {
     *("WheelSource.kind", "UrlSource.kind", "HubSource.kind", "FileSource.kind", "SeparatedLabels.encoding"),
-    *("Probe.select_by", "Metric.average", "Interval.method"),
+    *("Probe.select_by", "Metric.average", "BoxMetric.average", "Interval.method"),
 }
 """Required fields of which one value is allowed today; the digest holds them, so a second value will change it."""
 

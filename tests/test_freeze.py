@@ -2,11 +2,12 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cxrspec.freeze import changed_fields, claim_table, validate_definition
+from cxrspec.freeze import Frozen, changed_fields, claim_table, freeze, validate_definition
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.strict_yaml import MAX_BYTES
@@ -427,3 +428,23 @@ def test_the_shortest_paths_that_tell_a_difference(old: object, new: object, pat
 def test_the_lock_is_looked_up_where_the_definition_says(project: Project) -> None:
     """A registry opened anew finds the same lock: nothing is kept between processes."""
     assert project.lock.data == Registry(project.root).read_lock(REF).data
+
+
+def test_a_subset_that_claims_to_lie_in_another_is_checked_against_its_frozen_table(tmp_path: Path) -> None:
+    """`contained_in` holds for the same items, is refused for others, and is a note where the table is not here."""
+    project = frozen_project(tmp_path)
+
+    def claim(version: str, subset: str, outer: str) -> Callable[[], object]:
+        text = DEFINITION.replace("definition_version: v1", f"definition_version: {version}")
+        text = text.replace(f"  {subset}: {{pool", f'  {subset}: {{contained_in: ["{outer}"], pool')
+        project.write(f"specs/tiny/{version}.yaml", text)
+        return lambda: freeze(Reference("tiny", version), project.registry, project.store)
+
+    held = claim("v2", "test", "tiny@v1:test")()
+    assert isinstance(held, Frozen)
+    assert ["all 20 items are in tiny@v1:test"] == [note.message for note in held.notes]
+    [(code, message)] = refusal(claim("v3", "train", "tiny@v1:test"))
+    assert ("expectation", True) == (code, "40 of 40 items are not in tiny@v1:test" in message)
+    unchecked = claim("v4", "test", "tiny@v9:test")()
+    assert isinstance(unchecked, Frozen)
+    assert ["not checked"] == [note.message.partition(":")[0] for note in unchecked.notes]

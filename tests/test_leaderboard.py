@@ -1,14 +1,15 @@
 """The leaderboard: what fits the lock stands in order with its signature; everything else is named, never ranked."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cxrspec.report.board import interval_text, markdown, metric_heading, ranked
-from cxrspec.report.leaderboard import boards, leaderboard, write_leaderboard
+from cxrspec.report.board import has_entries, interval_text, markdown, metric_heading, ranked
+from cxrspec.report.leaderboard import leaderboard, write_leaderboard
 from project import FOLDER, REF, Project, embeddings_csv, frozen_project, refusal, scores_csv
 from test_reported import ENTRY
 
@@ -78,9 +79,8 @@ def test_a_board_is_of_one_definition_version(project: Project) -> None:
     project.freeze(reference)
     project.submit("theirs", scores_csv(), reference)
     project.score("theirs", reference)
-    assert [["ours"], ["theirs"]] == [
-        [row["system"] for row in one["systems"]] for one in boards([REF, reference], project.registry)
-    ]
+    boards = [leaderboard(one, project.registry) for one in (REF, reference)]
+    assert [["ours"], ["theirs"]] == [[row["system"] for row in one["systems"]] for one in boards]
 
 
 def test_a_system_that_is_not_scored_is_named(project: Project) -> None:
@@ -144,10 +144,10 @@ def test_reported_results_stand_beside_and_are_never_ranked(project: Project) ->
 
 
 def test_a_definition_without_systems_has_no_board(project: Project) -> None:
-    """Boards with nothing on them are left out."""
+    """Boards with nothing on them can be told from others, and are not shown."""
     reference = project.define("v2")
     project.freeze(reference)
-    assert [str(REF)] == [one["reference"] for one in boards([REF, reference], project.registry)]
+    assert [True, False] == [has_entries(leaderboard(one, project.registry)) for one in (REF, reference)]
 
 
 def test_a_bar_or_line_break_in_a_text_does_not_break_the_table(project: Project) -> None:
@@ -181,3 +181,18 @@ def test_the_files_of_a_board_stay_the_same(project: Project) -> None:
     means = {score["metric"]: score["value"] for score in project.report()["scores"]}
     assert {"ours": means} == json.loads(before[f"{FOLDER}/metrics.json"])
     assert json.loads(json.dumps(board(project))) == json.loads(before[f"{FOLDER}/leaderboard.json"])
+
+
+def test_a_report_with_a_number_that_json_does_not_have_is_refused_and_no_board_written(tmp_path: Path) -> None:
+    """NaN and infinity in a report are damage: nothing prints them, and the written board stays as it was."""
+    project = frozen_project(tmp_path)
+    project.run("leaderboard", "--write", str(REF))
+    before = project.path(f"{FOLDER}/leaderboard.md").read_bytes()
+    path = project.path(f"{FOLDER}/reports/ours.json")
+    whole = path.read_text()
+    for number in ("NaN", "1e999"):
+        path.write_text(re.sub(r'("value": )[0-9.]+', rf"\g<1>{number}", whole, count=1))
+        for command in (("leaderboard", "--write", str(REF)), ("show", f"{REF}/ours", "--json")):
+            ran = project.run(*command)
+            assert (1, True) == (ran.code, "is not a readable report" in ran.err)
+    assert before == project.path(f"{FOLDER}/leaderboard.md").read_bytes()

@@ -92,6 +92,14 @@ def test_the_legend_says_the_same_words() -> None:
         assert any(text and text.startswith(words) for text in texts), words
 
 
+def test_a_box_on_the_reference_hides_nothing() -> None:
+    """The bands lie below every line, and the wider reference below the dashes."""
+    svg = picture(detected={"> 60": REFERENCE["reference"]})
+    assert svg.rindex("<path") < svg.index('class="reference"') < svg.index('class="detected"')
+    [below], [above] = drawn(svg, "reference"), drawn(svg, "detected")
+    assert float(below.get("stroke-width", "")) > float(above.get("stroke-width", ""))
+
+
 def test_each_box_has_a_label_that_covers_no_other() -> None:
     """Where boxes coincide the labels part, and stay inside the frame."""
     whole = [(0, 0, 800, 1024)]

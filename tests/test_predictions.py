@@ -281,7 +281,7 @@ class TestColumns:
         """C7: Where two columns fit a finding, neither is taken."""
         assert refusal(["item_id,Pleural_Effusion,Pleural Effusion", "1_0,1,1", "1_1,1,1", "3_0,1,1"], [EFFUSION]) == (
             "p.csv: 2 columns fit pleural_effusion: 'Pleural_Effusion' (column 2), 'Pleural Effusion' (column 3). "
-            "Keep one, or map it under heads in submission.yaml"
+            "Keep one, or map it with --head (heads in submission.yaml)"
         )
 
     def test_a_named_head_decides(self) -> None:
@@ -295,7 +295,7 @@ class TestColumns:
         named = ColumnNames("edema", ("Edema",), head="prob_Edema")
         assert refusal(["item_id,Edema", *ROWS], [named]) == (
             "p.csv: no column for 'prob_Edema' (near 'Edema'); the file has item_id, Edema. "
-            "Every finding needs its column: name it so, or map it under heads in submission.yaml"
+            "Every finding needs its column: name it so, or map it with --head (heads in submission.yaml)"
         )
 
     def test_one_column_for_two_findings_is_refused(self) -> None:
@@ -317,7 +317,7 @@ class TestColumns:
         """C9: A file without a finding is never scored on the others; near columns are named."""
         assert refusal(["item_id,prob_Edema", *ROWS], [EDEMA, EFFUSION]) == (
             "p.csv: no column for 'Edema' (near 'prob_Edema'), 'Effusion'; the file has item_id, prob_Edema. "
-            "Every finding needs its column: name it so, or map it under heads in submission.yaml"
+            "Every finding needs its column: name it so, or map it with --head (heads in submission.yaml)"
         )
 
     def test_columns_of_other_labels_are_counted(self) -> None:
@@ -483,3 +483,10 @@ class TestWholeFiles:
         scores = read_scores(end.join(lines).encode(), columns, NIH)
         assert scores.values.tolist() == [[at + place / 7 for place in range(3)] for at in range(3)]
         assert (scores.n_rows, scores.n_left_aside) == (5, 1)
+
+
+def test_an_endless_id_costs_no_memory_and_little_text() -> None:
+    """T11: An id of a hundred thousand characters is one unknown id, shown in part, whatever the release."""
+    message = refusal(["Image Index,Edema", *ROWS, f"{'9' * 100_000},0.1"])
+    assert f"in 1 of 4 rows: '{'9' * 60}…' in line 5 (nearest " in message
+    assert len(message) < 500

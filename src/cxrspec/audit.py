@@ -163,9 +163,15 @@ def _check_definition(lock: Lock, registry: Registry) -> Link:
 
 
 def _check_table(lock: Lock, table: str, digest: str, registry: Registry) -> Link:
-    """Hash the table and compare it with the lock."""
-    rows = len(registry.read_table(lock.reference, table, digest))
-    return _held(f"{rows:,} rows, sha256 {short_id(digest)}...")
+    """Hash the table, count its rows and groups, and compare all with the lock."""
+    found = registry.read_table(lock.reference, table, digest)
+    counted = lock.document["roster"] if table == "roster" else lock.subsets[table.partition(".")[0]]
+    counts = {"items": len(found)}
+    if "group_id" in found.header:
+        counts["groups"] = len(set(found.column("group_id")))
+    if wrong := [f"{n:,} {name}, not {counted.get(name)}" for name, n in counts.items() if counted.get(name) != n]:
+        return _broken(f"its sha256 is the lock's, but it has {listed(wrong)} as the lock counts")
+    return _held(f"{len(found):,} rows, sha256 {short_id(digest)}...")
 
 
 def _check_dvc(paths: Sequence[Path], registry: Registry) -> Link:
@@ -181,7 +187,8 @@ def _check_dvc(paths: Sequence[Path], registry: Registry) -> Link:
         why = [f"not on this machine: {listed(absent, 3)}"] if absent else []
         why += [f"not recorded by DVC yet: {listed(unknown, 3)}"] if unknown else []
         return _not_checked("; ".join(why))
-    return _held(f"the recorded MD5 of {len(paths)} file{'s are theirs' if len(paths) > 1 else ' is its own'}")
+    of = "the file" if len(paths) == 1 else f"each of {len(paths)} files"
+    return _held(f"the MD5 that DVC recorded is that of {of}")
 
 
 def _check_commit(lock: Lock, registry: Registry) -> Link:

@@ -180,6 +180,8 @@ class Subset(Fields):
     ]
     disjoint_from: SubsetName | None = None
     disjoint_by: Literal["group_id", "item_id"] | None = None
+    contained_in: Annotated[list[Text] | None, DESCRIPTIVE] = None
+    """Subsets `benchmark@definition_version:subset` that hold every item of this one, checked where they are here."""
 
     @model_validator(mode="after")
     def _disjoint_pair(self) -> Subset:

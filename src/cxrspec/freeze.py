@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from cxrspec.compiler import Claim, Compiled, compile_definition
+from cxrspec.containment import check_containment
 from cxrspec.definition import Definition
 from cxrspec.digest import combined_id, json_text, short_id
 from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
@@ -64,9 +65,9 @@ def freeze(reference: Reference, registry: Registry, store: Store, *, check: boo
         _refuse_changed_files(definition, lock, registry, store)
         return Frozen(reference, "unchanged", lock, notes=notes)
     compiled = compile_definition(definition, store)
-    _refuse_unmet_claims(compiled, registry)
+    notes += _claim_notes(compiled, registry)
     state = _write_once(registry, compiled)
-    return Frozen(reference, state, registry.read_lock(reference), compiled.claims, notes + _near_claims(compiled))
+    return Frozen(reference, state, registry.read_lock(reference), compiled.claims, notes)
 
 
 def _check(definition: Definition, lock: Lock | None, registry: Registry, store: Store, notes: list[Issue]) -> Frozen:
@@ -78,8 +79,7 @@ def _check(definition: Definition, lock: Lock | None, registry: Registry, store:
     _holds(registry, lock)
     compiled = compile_definition(definition, store)
     _refuse_difference(lock, _lock_of(compiled, registry), registry)
-    _refuse_unmet_claims(compiled, registry)
-    return Frozen(reference, "checked", lock, compiled.claims, notes + _near_claims(compiled))
+    return Frozen(reference, "checked", lock, compiled.claims, notes + _claim_notes(compiled, registry))
 
 
 def validate_definition(path: Path, registry: Registry) -> tuple[list[Issue], list[Issue], str | None]:
@@ -243,6 +243,12 @@ def _refuse_lost(registry: Registry, reference: Reference, new: Lock | None = No
         message = f"{registry.name(recorded.file)} knows a lock with MD5 {recorded.md5} that is not here"
         hint = f"Restore it from git or a colleague, or by 'cxrspec freeze {reference}' with the definition as it was"
         raise RegistryError(Issue("frozen-lost", registry.name(path), message, hint))
+
+
+def _claim_notes(compiled: Compiled, registry: Registry) -> list[Issue]:
+    """Return notes on the claims that hold nearly, or could not be checked; refuse those that do not hold."""
+    _refuse_unmet_claims(compiled, registry)
+    return [*_near_claims(compiled), *check_containment(compiled, registry)]
 
 
 def _refuse_unmet_claims(compiled: Compiled, registry: Registry) -> None:

@@ -125,6 +125,8 @@ def nearest_ids(words: Sequence[str], ids: Iterable[str]) -> list[str]:
     ordered = sorted(ids)
     if not ordered:
         return [""] * len(words)
+    longest = max(map(len, ordered))
+    words = [word[: 2 * longest] for word in words]  # what is longer is far from every id, and must cost no memory
     width = max(map(len, [*ordered, *words]))
 
     def letters(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:

@@ -6,6 +6,7 @@ Nothing here knows where a lock stands, or what git and DVC know of it.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ def parse_lock(data: bytes, reference: Reference, where: str) -> Lock:
         RegistryError: if it is damaged, of a newer format, or of another definition.
     """
     try:
-        document = json.loads(data, parse_constant=_refuse_constant)
+        document = json.loads(data, parse_constant=refuse_constant, parse_float=finite_number)
         number = document["format"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RegistryError(Issue("file-unsafe", where, "is not a readable lock", RESTORE)) from None
@@ -118,8 +119,17 @@ def parse_lock(data: bytes, reference: Reference, where: str) -> Lock:
     return lock
 
 
-def _refuse_constant(word: str) -> None:
+def refuse_constant(word: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
     raise ValueError(f"{word} is no number of JSON")
+
+
+def finite_number(text: str) -> float:
+    """Read a number of JSON; one beyond the range of a double raises ValueError."""
+    number = float(text)
+    if not math.isfinite(number):
+        refuse_constant(text)
+    return number
 
 
 def _shape_faults(document: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cxrspec.errors import Issue, RegistryError
+from cxrspec.lock import finite_number, refuse_constant
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 
@@ -41,7 +42,9 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
         return None
     name, hint = registry.name(path), f"Delete it and run 'cxrspec score {reference.definition}/{system}'"
     try:
-        report: dict[str, Any] = json.loads(path.read_bytes())
+        report: dict[str, Any] = json.loads(
+            path.read_bytes(), parse_constant=refuse_constant, parse_float=finite_number
+        )
         number = report["format"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RegistryError(Issue("file-unsafe", name, "is not a readable report", hint)) from None

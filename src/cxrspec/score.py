@@ -37,7 +37,7 @@ from cxrspec.submission import (
     task_of,
     training_issues,
 )
-from cxrspec.tasks import Evaluation, EvaluationInput, PredictionNeed
+from cxrspec.tasks import Drawing, Evaluation, EvaluationInput, PredictionNeed
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,35 @@ def evaluate_submission(
     return _report(submission, lock, need, evaluation, read, notes), notes
 
 
+def drawing(submission: Submission, lock: Lock, registry: Registry, item_id: str, finding: str) -> Drawing:
+    """Return what a picture of one item and finding of a submission shows; raises as `score` does."""
+    read = check_submission(submission, lock, registry, submission.system)
+    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
+    try:
+        drawn = task_of(lock).drawing(given, item_id, finding)
+    except ValueError as error:
+        raise SubmissionError(Issue("item-missing", "--picture", str(error), "Write ITEM:FINDING")) from None
+    if drawn is None:
+        message = f"the task '{lock.definition['task']}' has no picture"
+        raise SubmissionError(Issue("item-missing", "--picture", message, "Heatmaps and boxes have"))
+    return drawn
+
+
 def check_submission(
-    submission: Submission, lock: Lock, registry: Registry, system: str, data: bytes | None = None
+    submission: Submission,
+    lock: Lock,
+    registry: Registry,
+    system: str,
+    handed_in: tuple[str, bytes] | None = None,
 ) -> ReadPredictions:
-    """Read the predictions of a submission that was made for exactly this lock, from its file or from `data`.
+    """Read the predictions of a submission that was made for exactly this lock, from its file or as handed in.
+
+    Args:
+        submission: what was submitted, or is about to be.
+        lock: the frozen definition.
+        registry: where its tables are.
+        system: the system that is scored.
+        handed_in: name and bytes of a file that is not stored yet; messages call it by that name.
 
     Raises:
         SubmissionError: with everything that is wrong with the submission and with its predictions.
@@ -103,11 +128,12 @@ def check_submission(
     need = need_of(submission, lock)
     issues = submission_issues(submission, lock, need, system)
     try:
-        if data is None:
+        name, data = handed_in or (submission.predictions.file, b"")
+        if handed_in is None:
             data = read_predictions_file(registry, lock.reference, system, submission.predictions)
         tables = read_subsets(lock, need, registry)
         issues += training_issues(submission, lock, registry, tables)
-        read = read_predictions(submission, lock, registry, tables, data)
+        read = read_predictions(submission, lock, registry, tables, (name, data))
     except CxrspecError as error:
         if issues:
             raise SubmissionError([*issues, *error.issues]) from error
@@ -154,9 +180,14 @@ def read_subsets(lock: Lock, need: PredictionNeed, registry: Registry) -> dict[s
 
 
 def read_predictions(
-    submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table], data: bytes
+    submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table], file: tuple[str, bytes]
 ) -> ReadPredictions:
-    """Read a predictions file for exactly the items of the tables; raises SubmissionError with everything wrong."""
+    """Read a predictions file (name, bytes) for exactly the items of the tables.
+
+    Raises:
+        SubmissionError: with everything that is wrong with it.
+    """
+    name, data = file
     need = need_of(submission, lock)
     items = lock.definition["items"]
     rule = items["item_id"]
@@ -172,9 +203,8 @@ def read_predictions(
     if need.frame:
         (subset, table), *_ = tables.items()
         pairs = task_of(lock).expected_pairs(submission.protocol, table)
-        regions = _read_regions(submission, ExpectedPairs(expected, columns, pairs, need.frame), need, data)
+        regions = _read_regions(submission, ExpectedPairs(expected, columns, pairs, need.frame), need, file)
         return ReadPredictions(tables, {subset: regions}, tuple(regions.notes), regions.n_rows, regions.n_left_aside)
-    name = submission.predictions.file
     read: Scores | Embeddings
     if need.kind == "embeddings":
         read = read_embeddings(data, expected, name=name)
@@ -187,10 +217,10 @@ def read_predictions(
 
 
 def _read_regions(
-    submission: Submission, expected: ExpectedPairs, need: PredictionNeed, data: bytes
+    submission: Submission, expected: ExpectedPairs, need: PredictionNeed, file: tuple[str, bytes]
 ) -> Heatmaps | PredictedBoxes:
     """Read what a localizer brings, for a protocol that has one subset, whose rows are in the order of the ids."""
-    name = submission.predictions.file
+    name, data = file
     if need.kind == "heatmaps":
         return read_heatmaps(data, expected, name=name)
     form = submission.boxes

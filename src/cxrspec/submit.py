@@ -58,7 +58,7 @@ def submit(request: Request, registry: Registry) -> tuple[Submission, tuple[Issu
     """
     lock = registry.read_lock(request.reference)
     submission = _submission(request, lock)
-    read = check_submission(submission, lock, registry, request.system, request.data)
+    read = check_submission(submission, lock, registry, request.system, (request.file_name, request.data))
     folder, text = registry.submission_folder(lock.reference, request.system), submission_text(submission)
     with registry.writing():
         _refuse_other(folder / "submission.yaml", text, registry)

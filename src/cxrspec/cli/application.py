@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -100,7 +101,7 @@ def run_each(references: Iterable[Reference], run: Callable[[Reference], bool | 
             failed = bool(run(reference)) or failed
         except BrokenPipeError:
             raise
-        except (CxrspecError, OSError) as error:
+        except (CxrspecError, OSError, MemoryError) as error:
             failed = True
             _show(error)
     return failed
@@ -118,6 +119,9 @@ def leave(failed: bool) -> None:
 
 def main() -> None:
     """Run the command line; problems of ours end in exit code 1, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # also where the machine is set to less: text is never lost
     try:
         try:
             app(prog_name="cxrspec")
@@ -126,15 +130,17 @@ def main() -> None:
     except BrokenPipeError:  # the reader of the pipe has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except (CxrspecError, OSError) as error:
+    except (CxrspecError, OSError, MemoryError) as error:
         _show(error)
         sys.exit(1)
 
 
-def _show(error: CxrspecError | OSError) -> None:
+def _show(error: CxrspecError | OSError | MemoryError) -> None:
     from cxrspec.report import terminal
 
-    if isinstance(error, OSError):
+    if isinstance(error, MemoryError):
+        terminal.show_issues([Issue("disk", "", "not enough memory for this file", "Use a larger machine")])
+    elif isinstance(error, OSError):
         hint = "Is it there, is there room, and the right to read or write?"
         terminal.show_issues([Issue("disk", str(error.filename or ""), error.strerror or str(error), hint)])
     else:

@@ -59,14 +59,21 @@ def list_definitions(as_json: bool) -> None:
 
 @app.command(epilog="Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
 @click.argument("reference", type=SCORED, metavar="BENCHMARK@VERSION[/SYSTEM]")
+@click.option("--picture", metavar="ITEM:FINDING", help="Draw this item of a localizer as SVG, on standard output.")
 @json_option
-def show(reference: Reference, as_json: bool) -> None:
-    """Show a frozen definition, or the report of a system."""
+def show(reference: Reference, picture: str | None, as_json: bool) -> None:
+    """Show a frozen definition, or the report of a system.
+
+    With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
+    """
     from cxrspec.report import terminal
     from cxrspec.report_file import read_report
 
     registry = open_registry()
     lock = registry.read_lock(reference)
+    if picture:
+        click.echo(_picture(registry, reference, picture))
+        return
     if reference.system is None:
         print_json(lock.document) if as_json else terminal.show_lock(lock.document, lock.subset_ids)
         return
@@ -75,6 +82,26 @@ def show(reference: Reference, as_json: bool) -> None:
         where = registry.name(registry.report_path(reference, reference.system))
         raise RegistryError(Issue("table-missing", where, "there is no report", f"Run 'cxrspec score {reference}'"))
     print_json(report) if as_json else terminal.show_report(report)
+
+
+def _picture(registry: Registry, reference: Reference, wanted: str) -> str:
+    """Return the SVG of `ITEM:FINDING` for the system that the reference names."""
+    from cxrspec.report.picture import localization_picture
+    from cxrspec.score import drawing
+    from cxrspec.submission import load_submission
+
+    item, colon, finding = wanted.rpartition(":")
+    if reference.system is None or not colon:
+        raise click.UsageError("--picture draws ITEM:FINDING of BENCHMARK@VERSION/SYSTEM.")
+    submission = load_submission(registry, reference.definition, reference.system)
+    drawn = drawing(submission, registry.read_lock(reference), registry, item, finding)
+    return localization_picture(
+        title=f"{item}: {finding}, {reference}",
+        frame=drawn.frame,
+        reference={"reference": drawn.reference.tolist()},
+        detected={label: boxes.tolist() for label, boxes in drawn.detected.items()},
+        heatmap=drawn.heatmap,
+    )
 
 
 @app.command(epilog="Example: cxrspec validate specs/nih-cxr14-findings/official-v3.yaml")

@@ -71,19 +71,27 @@ def score(references: Sequence[Reference], every: bool, as_json: bool) -> None:
 def leaderboard(names: Sequence[str], write: bool, as_json: bool) -> None:
     """Show systems with intervals, counts and signatures."""
     from cxrspec.report import terminal
-    from cxrspec.report.leaderboard import boards, write_leaderboard
+    from cxrspec.report.board import has_entries
+    from cxrspec.report.leaderboard import leaderboard as gather
+    from cxrspec.report.leaderboard import write_leaderboard
 
     registry = open_registry()
     frozen = registry.frozen()
-    named = [one for name in names for one in _named(name, frozen)] if names else frozen
-    found = [write_leaderboard(one, registry) for one in named] if write else boards(named, registry)
+    boards: list[dict[str, Any]] = []
+
+    def one(reference: Reference) -> None:
+        board = write_leaderboard(reference, registry) if write else gather(reference, registry)
+        if has_entries(board):
+            boards.append(board)
+            if not as_json:
+                terminal.show_board(board)
+
+    failed = run_each([one for name in names for one in _named(name, frozen)] if names else frozen, one)
     if as_json:
-        print_json(found)
-        return
-    for board in found:
-        terminal.show_board(board)
-    if not found:
+        print_json(boards)
+    elif not boards and not failed:
         terminal.note("no definition has a submission or a reported result yet")
+    leave(failed)
 
 
 def _named(name: str, frozen: list[Reference]) -> list[Reference]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from cxrspec.errors import IDS_LISTED, Issue, listed
 from cxrspec.ids import Canonicalizer, IdRule, nearest_ids
@@ -30,6 +31,10 @@ class ExpectedItems:
     """Further labels of the data set: their columns are ignored with a count."""
 
 
+ID_SHOWN: Final = 60
+"""Characters of an id that a message shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class IdColumn:
     """The id cell of every row of a file, with the lines that the rows stand on."""
@@ -40,7 +45,8 @@ class IdColumn:
 
     def quoted(self, row: int) -> str:
         """Return a row's id and line as messages show them."""
-        return f"'{self.cells[row]}' in line {self.lines[row]}"
+        text = self.cells[row]
+        return f"'{text if len(text) <= ID_SHOWN else text[:ID_SHOWN] + '…'}' in line {self.lines[row]}"
 
 
 @dataclass(frozen=True, slots=True)

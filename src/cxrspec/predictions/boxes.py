@@ -192,7 +192,8 @@ def _missing_coordinates(sheet: Sheet, names: frozenset[str], box_format: BoxFor
         return Issue("column-missing", sheet.name, message, f"Declare {other}, or give boxes as {box_format}")
     nearest = max(_HEADS[box_format], key=lambda heads: len(names & set(heads)))
     absent = listed([f"'{head}'" for head in nearest if head not in names])
-    message = f"no column {absent} for boxes as {box_format}; the file has {listed(sheet.heads.values())}"
+    found = listed(sheet.heads.values()) or "no named column"
+    message = f"no column {absent} for boxes as {box_format}; the file has {found}"
     allowed = " or ".join(", ".join(heads) for heads in _HEADS[box_format])
     return Issue("column-missing", sheet.name, message, f"Name the columns {allowed}")
 

@@ -157,8 +157,8 @@ def _missing_issues(sheet: Sheet, missing: Sequence[ColumnNames], taken: set[int
     yield Issue(
         "finding-missing",
         sheet.name,
-        f"no column for {absent}; the file has {listed(sheet.heads.values())}",
-        f"{untrained}Every finding needs its column: name it so, or map it under heads in submission.yaml",
+        f"no column for {absent}; the file has {listed(sheet.heads.values()) or 'no named column'}",
+        f"{untrained}Every finding needs its column: name it so, or map it with --head (heads in submission.yaml)",
     )
 
 
@@ -171,7 +171,7 @@ def _near(wanted: str, heads: Sequence[str]) -> str:
 
 def _double_issues(sheet: Sheet, fitting: Mapping[ColumnNames, Sequence[int]]) -> Iterator[Issue]:
     """Refuse two columns for one finding, and one column that fits two unless the submission says so itself."""
-    hint = "Keep one, or map it under heads in submission.yaml"
+    hint = "Keep one, or map it with --head (heads in submission.yaml)"
     for column, positions in fitting.items():
         if len(positions) > 1:
             message = f"{len(positions)} columns fit {column.name}: {quoted(sheet, positions)}"

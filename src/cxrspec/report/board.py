@@ -3,7 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
+
+TABLE_SIZE: Final = 16
+"""A publication with more values than this reports a table, which stands in its own file."""
+WIDE: Final = 6
+"""A protocol with more numbers than this has a row per number and finding, and a column per system."""
+
+
+def is_wide(board: Mapping[str, Any], protocol: str) -> bool:
+    """Return whether a protocol has too many numbers for a column each."""
+    return len(metric_names(board, protocol)) > WIDE
+
+
+def wide_rows(board: Mapping[str, Any], protocol: str, *, findings: bool) -> Iterator[tuple[str, ...]]:
+    """Yield (number, finding, one cell per system) of every number: its mean, then with `findings` each finding."""
+    rows = ranked(board, protocol)
+    for name in metric_names(board, protocol):
+        scores = [row["scores"][name] for row in rows]
+        yield (metric_heading(name, rows), "mean", *map(interval_text, scores))
+        for finding in scores[0]["findings"] if findings else ():
+            yield ("", finding, *(interval_text(score["findings"][finding]) for score in scores))
+
+
+def has_entries(board: Mapping[str, Any]) -> bool:
+    """Return whether any system or reported result stands on a board."""
+    return bool(board["systems"] or board["reported"])
 
 
 def protocols(board: Mapping[str, Any]) -> list[str]:
@@ -53,13 +78,18 @@ def interval_text(score: Mapping[str, Any]) -> str:
 def counts_text(board: Mapping[str, Any], subset: str) -> str:
     """Write the size of a subset and its positives per finding."""
     found = board["subsets"][subset]
-    positives = ", ".join(f"{name} {count:,}" for name, count in found.get("positives", {}).items())
-    size = f"{subset} {found['id']}: n = {found['items']:,} items of {found['groups']:,} groups"
-    return f"{size}; n positive: {positives}" if positives else size
+    text = f"{subset} {found['id']}: n = {found['items']:,} items of {found['groups']:,} groups"
+    for key, words in (("positives", "n positive"), ("boxes", "n boxes")):
+        if key in found:
+            text += f"; {words}: {', '.join(f'{name} {count:,}' for name, count in found[key].items())}"
+    return text
 
 
 def reported_text(entry: Mapping[str, Any]) -> str:
-    """Write what a publication reports, digits as printed."""
+    """Write what a publication reports, digits as printed; a whole table only by its size."""
+    if len(entry["values"]) > TABLE_SIZE:
+        metrics = list(dict.fromkeys(value["metric"] for value in entry["values"]))
+        return f"{len(entry['values'])} values of {', '.join(metrics)}"
     values = (
         f"{value['metric']}{' ' + value['finding'] if value.get('finding') else ''} {value['value']}"
         for value in entry["values"]
@@ -96,6 +126,13 @@ def _markdown_lines(board: Mapping[str, Any]) -> Iterator[str]:
 
 def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[str, Any]]) -> Iterator[str]:
     metrics = metric_names(board, protocol)
+    if is_wide(board, protocol):
+        yield _table_row(("number", "finding", *(row["system"] for row in rows)))
+        yield f"|---|---|{'---|' * len(rows)}"
+        yield from map(_table_row, wide_rows(board, protocol, findings=True))
+        yield from ("", *(f"- {row['system']} was trained on: {_one_line(row['trained_on'])}" for row in rows), "")
+        yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
+        return
     yield _table_row(("system", *(metric_heading(name, rows) for name in metrics), "n", "trained on"))
     yield f"|---|{'---|' * len(metrics)}---|---|"
     for row in rows:

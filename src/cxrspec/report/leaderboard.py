@@ -14,7 +14,7 @@ from cxrspec.registry import Registry
 from cxrspec.report.board import markdown
 from cxrspec.report_file import read_report
 from cxrspec.reported import load_reported
-from cxrspec.submission import load_submission
+from cxrspec.submission import load_submission, task_of
 
 
 def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
@@ -27,9 +27,7 @@ def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
     lock = registry.read_lock(reference)
     systems = [_row(lock, system, registry) for system in registry.systems(reference)]
     reported = [entry.as_json() for entry in load_reported(registry, reference.benchmark)]
-    counts = ("items", "groups", "positives", "none")
-    described = ("name", "kind", "protocol", "average")
-    metrics = lock.definition.get("metrics", [])
+    counts = ("items", "groups", "positives", "none", "boxes")
     return {
         "reference": str(lock.reference),
         "title": lock.document["description"].get("title", ""),
@@ -38,17 +36,11 @@ def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
             name: {"id": lock.subset_ids[name], **{key: subset[key] for key in counts if key in subset}}
             for name, subset in lock.subsets.items()
         },
-        "metrics": [{key: metric.get(key) for key in described} for metric in metrics],
+        "metrics": task_of(lock).reported_metrics(),
         "systems": systems,
         "reported": [entry for entry in reported if entry.get("reference") in (None, str(lock.reference))],
         "caveats": lock.document["description"].get("caveats", []),
     }
-
-
-def boards(references: list[Reference], registry: Registry) -> list[dict[str, Any]]:
-    """Return the leaderboards of several versions; one without any system or reported result is left out."""
-    found = [leaderboard(reference, registry) for reference in references]
-    return [board for board in found if board["systems"] or board["reported"]]
 
 
 def write_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
@@ -59,11 +51,14 @@ def write_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any
         for row in board["systems"]
         if row["state"] == "scored"
     }
-    folder = registry.folder(reference)
+    texts = {
+        "leaderboard.md": markdown(board).encode(),
+        "leaderboard.json": json_text(board),
+        "metrics.json": json_text(values),
+    }
     with registry.writing():
-        write_whole(folder / "leaderboard.md", markdown(board).encode())
-        write_whole(folder / "leaderboard.json", json_text(board))
-        write_whole(folder / "metrics.json", json_text(values))
+        for name, text in texts.items():
+            write_whole(registry.folder(reference) / name, text)
     return board
 
 
@@ -86,7 +81,8 @@ def _row(lock: Lock, system: str, registry: Registry) -> dict[str, Any]:
 def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
     """Return whether a report was computed from this lock, and has every metric that the lock asks for."""
     ids = {name: subset["id"] for name, subset in report["subsets"].items()}
-    of_protocol = [one["name"] for one in lock.definition.get("metrics", []) if one["protocol"] == report["protocol"]]
+    numbers = task_of(lock).reported_metrics()
+    of_protocol = [one["name"] for one in numbers if one["protocol"] == report["protocol"]]
     return (
         report["definition_digest"] == lock.definition_digest
         and ids.items() <= lock.subset_ids.items()

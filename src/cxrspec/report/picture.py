@@ -34,12 +34,11 @@ _LEGEND_CHARS: Final = 74
 _TITLE_CHARS: Final = 62
 _CHIP_CHARS: Final = 24
 _CHIP_HEIGHT: Final = 17
-_INK: Final = "#17212b"
 _RAMP: Final = (
     (247, 249, 251),
     (45, 72, 100),
 )  # pale to slate, one hue, so that every line stands out from every level
-_REFERENCE: Final = "#000000"
+_WIDTHS: Final = {"reference": 3.5, "detected": 2.5}  # of lines, in SVG units
 _COLOURS: Final = ("#d55e00", "#8a1c7c", "#00735c", "#9a6700")  # told apart by the colour-blind, and by their dashes
 _DASHES: Final = ((10, 5), (3, 3), (14, 4, 3, 4), (6, 2), (1, 4))  # in SVG units
 _ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # what XML may not hold
@@ -93,7 +92,7 @@ def localization_picture(
     top = _MARGIN + len(heading) * _LINE + 8
     below = top + PANEL * frame[1] / max(frame) + 14
     legend = list(_legend(series, cells, below))
-    bold = 'font-size="16" font-weight="600" '
+    bold = ' font-size="16" font-weight="600"'
     lines = (_words(line, _MARGIN, _MARGIN + 14 + row * _LINE, bold) for row, line in enumerate(heading))
     marks = (*lines, *_panel(series, cells, frame, top), *legend)
     words = (_map_words(cells), f"Frame of {frame[0]} x {frame[1]} pixels", *(one.words for one in series))
@@ -107,21 +106,23 @@ def _document(title: str, description: str, height: float, marks: Iterable[str])
     root = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} viewBox="0 0 {width} {high}"'
     words = f"<title>{_text(title)}</title>\n<desc>{_text(description)}</desc>"
     background = f'<rect class="background" {size} rx="6" fill="#ffffff"/>'
-    return "\n".join((f'{root} font-family="sans-serif" font-size="13">', words, background, *marks, "</svg>\n"))
+    return "\n".join(
+        (f'{root} font-family="sans-serif" font-size="13" fill="#17212b">', words, background, *marks, "</svg>\n")
+    )
 
 
 def _panel(
     series: Sequence[_Series], cells: NDArray[np.float64] | None, frame: tuple[int, int], top: float
 ) -> Iterator[str]:
-    """Yield the frame with map and boxes, all in its own pixels; the reference lies on top."""
+    """Yield the frame with map and boxes, all in its own pixels; no box hides one that it coincides with."""
     scale, size = PANEL / max(frame), f'width="{frame[0]}" height="{frame[1]}"'
     left = _MARGIN + (PANEL - frame[0] * scale) / 2
     yield f'<g transform="translate({_number(left)} {_number(top)}) scale({_number(scale)})">'
     if cells is not None:
         yield f'<image class="heatmap" {size} {_image(_levels(cells))}/>'
     yield f'<rect class="frame" {size} fill="none" stroke="#8a949e" stroke-width="{_number(1 / scale)}"/>'
-    for one in reversed(series):
-        yield from _box_marks(one, 1 / scale)
+    yield from (_band(box, 1 / scale) for one in series for box in one.boxes)
+    yield from (_rect(one, box, 1 / scale) for one in series for box in one.boxes)
     yield from _chips(series, frame, 1 / scale)
     yield "</g>"
 
@@ -150,7 +151,7 @@ def _checked_map(heatmap: NDArray[Any]) -> NDArray[np.float64]:
 def _all_series(reference: Mapping[str, Sequence[Box]], detected: Mapping[str, Sequence[Box]]) -> list[_Series]:
     """Return the reference first, then the detected boxes as ordered by the caller, each with its style."""
     known = [box for boxes in reference.values() for box in boxes]
-    styled = [_Series("reference", label, boxes, _REFERENCE, ()) for label, boxes in reference.items()]
+    styled = [_Series("reference", label, boxes, "#000000", ()) for label, boxes in reference.items()]
     for position, (label, boxes) in enumerate(detected.items()):
         colour, dash = _COLOURS[position % len(_COLOURS)], _DASHES[position % len(_DASHES)]
         styled.append(_Series("detected", label, boxes, colour, dash, _best(boxes, known)))
@@ -176,18 +177,21 @@ def _map_words(cells: NDArray[np.float64] | None) -> str:
     return f"{size} values, constant at {low:.4g}" if low == high else f"{size} values from {low:.4g} to {high:.4g}"
 
 
-def _box_marks(series: _Series, unit: float) -> Iterator[str]:
-    """Yield each box on a white band that parts its line from the map; a unit of the SVG is `unit` pixels."""
+def _band(box: Box, unit: float) -> str:
+    """Draw the white band below a box that parts its line from the map; a unit of the SVG is `unit` pixels."""
+    row0, col0, row1, col1 = box
+    outline = f"M{_number(col0)} {_number(row0)}H{_number(col1)}V{_number(row1)}H{_number(col0)}z"
+    return f'<path d="{outline}" fill="none" stroke="#ffffff" stroke-width="{_number(6 * unit)}"/>'
+
+
+def _rect(series: _Series, box: Box, unit: float) -> str:
+    """Draw a box; the reference is wider, so that it shows below a box that coincides with it."""
+    row0, col0, row1, col1 = box
+    place = f'x="{_number(col0)}" y="{_number(row0)}" width="{_number(col1 - col0)}" height="{_number(row1 - row0)}"'
     dash = " ".join(_number(length * unit) for length in series.dash) or "none"
-    for row0, col0, row1, col1 in series.boxes:
-        height, width = _number(row1 - row0), _number(col1 - col0)
-        outline = f"M{_number(col0)} {_number(row0)}h{width}v{height}h-{width}z"
-        yield f'<path d="{outline}" fill="none" stroke="#ffffff" stroke-width="{_number(5 * unit)}"/>'
-        yield (
-            f'<rect class="{series.kind}" x="{_number(col0)}" y="{_number(row0)}" width="{width}" height="{height}" '
-            f'fill="none" stroke="{series.colour}" stroke-width="{_number(2.5 * unit)}" stroke-dasharray="{dash}">'
-            f"<title>{_text(series.label)}</title></rect>"
-        )
+    stroke = f'stroke="{series.colour}" stroke-width="{_number(_WIDTHS[series.kind] * unit)}" stroke-dasharray="{dash}"'
+    words = f"<title>{_text(series.label)}</title>"
+    return f'<rect class="{series.kind}" {place} fill="none" {stroke}>{words}</rect>'
 
 
 def _chips(series: Sequence[_Series], frame: tuple[int, int], unit: float) -> Iterator[str]:
@@ -241,7 +245,7 @@ def _legend(series: Sequence[_Series], cells: NDArray[np.float64] | None, top: f
 
 def _stroke(series: _Series) -> str:
     dash = " ".join(map(str, series.dash)) or "none"
-    style = f'stroke="{series.colour}" stroke-width="2.5" stroke-dasharray="{dash}"'
+    style = f'stroke="{series.colour}" stroke-width="{_WIDTHS[series.kind]}" stroke-dasharray="{dash}"'
     return f'<line x1="{_MARGIN}" x2="{_MARGIN + 46}" y1="10" y2="10" {style}/>'
 
 
@@ -285,7 +289,7 @@ def _image(levels: NDArray[np.uint8]) -> str:
 
 
 def _words(line: str, x: float, y: float, style: str = "") -> str:
-    return f'<text x="{_number(x)}" y="{_number(y)}" {style}fill="{_INK}">{_text(line)}</text>'
+    return f'<text x="{_number(x)}" y="{_number(y)}"{style}>{_text(line)}</text>'
 
 
 def _text(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -14,12 +14,14 @@ from cxrspec.errors import Issue
 from cxrspec.report.board import (
     counts_text,
     interval_text,
+    is_wide,
     metric_heading,
     metric_names,
     protocols,
     ranked,
     reported_text,
     unranked_texts,
+    wide_rows,
 )
 
 if TYPE_CHECKING:
@@ -131,6 +133,9 @@ def show_board(board: Mapping[str, Any]) -> None:
         if not rows:
             continue
         metrics = metric_names(board, protocol)
+        if is_wide(board, protocol):
+            _show_wide(board, protocol, rows)
+            continue
         headings = [metric_heading(name, rows) for name in metrics]
         table = _table(f"{protocol}: system", *headings, "n", "trained on")
         for row in rows:
@@ -145,6 +150,17 @@ def show_board(board: Mapping[str, Any]) -> None:
     for entry in board["reported"]:
         text = f"  reported, not ranked: {entry['title']}: {reported_text(entry)}"
         say(f"{text} (comparable: {entry['comparable']}; {entry['reason']})", "dim")
+
+
+def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the means of a protocol with many numbers, a column per system; findings stand in the written board."""
+    table = _table(f"{protocol}: number", "", *(row["system"] for row in rows))
+    for cells in wide_rows(board, protocol, findings=False):
+        _add(table, *cells)
+    out().print(table)
+    for row in rows:
+        name, score = next(iter(row["scores"].items()))
+        say(f"  {score['signature'].replace(f'|metric:{name}|', '|metric:(as named)|')}", "dim")
 
 
 def show_audit(audit: Mapping[str, Any]) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Protocol
+
+from pydantic import Field
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
-from cxrspec.fields import Column, FieldIssue, Fields
+from cxrspec.fields import Column, FieldIssue, Fields, OpenShare, Share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +36,21 @@ class ItemColumns(Protocol):
 
     def place(self, column: Column, row: int) -> str:
         """Say where a cell stands (`labels:17 column 'Finding Labels'`), for messages."""
+
+
+class Interval(Fields):
+    """A percentile bootstrap interval over the units of the test subset; nothing is refitted."""
+
+    method: Literal["bootstrap"]
+    unit: Literal["item", "group"]
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)]
+    level: OpenShare
+    max_left_out: Share | None = None
+    """Largest share of resamples that may be undefined before the interval is null; 0.01 where absent."""
+
+
+MAX_LEFT_OUT: Final = 0.01
+"""Largest share of undefined resamples where a definition states none; it never changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,20 @@ class EvaluationInput:
     predictions: Mapping[str, Any]
     """Per subset: scores [n_items, n_columns] or embeddings [n_items, n_features], rows as in the table; or the
     heatmaps or boxes of a localizer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """What a picture of one item and finding shows; boxes are half-open (row0, col0, row1, col1) in pixels."""
+
+    frame: tuple[int, int]
+    """Width and height of the image."""
+    reference: NDArray[np.float64]
+    """[r, 4]"""
+    detected: Mapping[str, NDArray[np.float64]]
+    """[n, 4] by threshold, `> 60`, or `boxes`."""
+    heatmap: NDArray[np.float64] | None
+    """[S1, S2]"""
 
 
 @dataclass
@@ -139,9 +170,21 @@ class Task(Fields):
     def prediction_need(self, protocol: str) -> PredictionNeed:
         """Return what a submission under `protocol` must bring."""
 
+    @abstractmethod
+    def reported_metrics(self) -> list[dict[str, str]]:
+        """Return name, kind, protocol and average of every number that a report holds, in the order of the report."""
+
     def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
         """Return the pairs of item and finding that heatmaps or boxes must be for; none where a row is an item."""
         return set()
+
+    def drawing(self, given: EvaluationInput, item_id: str, finding: str) -> Drawing | None:
+        """Return what a picture of one item and finding shows; None for a task that has no picture.
+
+        Raises:
+            ValueError: if there is no such item or finding, or no prediction is expected for it.
+        """
+        return None
 
     @abstractmethod
     def evaluate(self, given: EvaluationInput) -> Evaluation:

@@ -15,17 +15,23 @@ from cxrspec.fields import (
     Fields,
     Identifier,
     Names,
-    OpenShare,
     Positive,
     PositiveCount,
-    Share,
     SubsetName,
     Text,
     one_or_list,
 )
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
 from cxrspec.tasks.findings.rules import check_findings
-from cxrspec.tasks.task import Evaluation, EvaluationInput, ItemColumns, PredictionColumn, PredictionNeed, Task
+from cxrspec.tasks.task import (
+    Evaluation,
+    EvaluationInput,
+    Interval,
+    ItemColumns,
+    PredictionColumn,
+    PredictionNeed,
+    Task,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,17 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["FindingsTask", "Interval", "Metric", "Probe", "ZeroShot"]
 
 FindingName = Annotated[Identifier, Names("finding")]
-
-
-class Interval(Fields):
-    """A percentile bootstrap interval over the units of the test subset; nothing is refitted."""
-
-    method: Literal["bootstrap"]
-    unit: Literal["item", "group"]
-    resamples: Annotated[int, Field(ge=100, le=1_000_000)]
-    level: OpenShare
-    max_left_out: Share | None = None
-    """Largest share of resamples that may be undefined before the interval is null; 0.01 where absent."""
 
 
 class Prompts(Fields):
@@ -205,6 +200,13 @@ class FindingsTask(Task):
         columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
         vocabulary = (self.labels.vocabulary or ()) if isinstance(self.labels, SeparatedLabels) else ()
         return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary))
+
+    def reported_metrics(self) -> list[dict[str, str]]:
+        """Return the metrics as they are declared: each is one number."""
+        return [
+            {"name": one.name, "kind": one.kind, "protocol": one.protocol, "average": one.average}
+            for one in self.metrics
+        ]
 
     def evaluate(self, given: EvaluationInput) -> Evaluation:
         """Compute every metric of the protocol, per finding and averaged, with intervals."""

@@ -26,13 +26,12 @@ from cxrspec.metrics import (
     tied_pair_share,
     undefined_reason,
 )
-from cxrspec.tasks.task import Evaluation, EvaluationInput
+from cxrspec.tasks.task import MAX_LEFT_OUT, Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
     from cxrspec.tasks.findings import FindingsTask, Metric, Probe
-    from cxrspec.tasks.findings import Interval as IntervalFields
+    from cxrspec.tasks.task import Interval as IntervalFields
 
-MAX_LEFT_OUT: Final = 0.01
 INVERTED_AUROC: Final = 0.35
 INVERTED_POSITIVES: Final = 20
 

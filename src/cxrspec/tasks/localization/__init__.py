@@ -6,7 +6,7 @@ Every choice that the paper leaves open is a field here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -26,13 +26,22 @@ from cxrspec.fields import (
     one_or_list,
 )
 from cxrspec.tasks.localization.reference import BoxColumns, decode_boxes, read_cell
-from cxrspec.tasks.task import Evaluation, EvaluationInput, ItemColumns, PredictionColumn, PredictionNeed, Task
+from cxrspec.tasks.task import (
+    Drawing,
+    Evaluation,
+    EvaluationInput,
+    Interval,
+    ItemColumns,
+    PredictionColumn,
+    PredictionNeed,
+    Task,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Boxes", "Frame", "Heatmaps", "LocalizationTask", "Metric"]
+__all__ = ["BoxMetric", "Frame", "Heatmaps", "LocalizationTask", "Score"]
 
 FindingName = Annotated[Identifier, Names("finding")]
 
@@ -65,23 +74,14 @@ class PredictedBoxes(Fields):
     """Whether boxes of a finding count on every image, or only on those with a reference box of it."""
 
 
-class Protocols(Fields):
+class BoxProtocols(Fields):
     """The ways in which a system may be scored."""
 
     heatmaps: Heatmaps | None = None
     boxes: PredictedBoxes | None = None
 
 
-class Interval(Fields):
-    """A percentile bootstrap interval over images or patients."""
-
-    method: Literal["bootstrap"]
-    unit: Literal["item", "group"]
-    resamples: Annotated[int, Field(ge=100, le=1_000_000)]
-    level: OpenShare
-
-
-class Metric(Fields):
+class BoxMetric(Fields):
     """Acc. or AFP under one criterion, at several values of T."""
 
     name: Identifier
@@ -103,6 +103,16 @@ class Metric(Fields):
         return self.subset or "test"
 
 
+class Score(NamedTuple):
+    """One number to report: a metric at one threshold and one T."""
+
+    name: str
+    metric: BoxMetric
+    threshold: float | None
+    level: int
+    """Position of T among the metric's values."""
+
+
 class LocalizationTask(Task):
     """Predicted boxes, or heatmaps made boxes, against reference boxes per finding and image."""
 
@@ -114,8 +124,8 @@ class LocalizationTask(Task):
     aliases: dict[FindingName, list[Text]] | None = None
     boxes: BoxColumns
     frame: Frame
-    protocols: Protocols
-    metrics: Annotated[list[Metric], Field(min_length=1)]
+    protocols: BoxProtocols
+    metrics: Annotated[list[BoxMetric], Field(min_length=1)]
 
     @classmethod
     def declared(cls, document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -202,6 +212,27 @@ class LocalizationTask(Task):
         frame = (self.frame.width_px, self.frame.height_px)
         return PredictionNeed(kind, (subset,), columns, frame=frame)
 
+    def scores(self) -> list[Score]:
+        """Return the numbers that a report holds: one per metric, threshold and T, named `acc_iobb_60_t0.1`."""
+        heatmaps = self.protocols.heatmaps
+        found = []
+        for metric in self.metrics:
+            levels = heatmaps.thresholds if heatmaps and metric.protocol == "heatmaps" else [None]
+            for threshold in levels:
+                middle = "" if threshold is None else f"_{threshold:g}"
+                found += [
+                    Score(f"{metric.name}{middle}_t{t:g}", metric, threshold, level)
+                    for level, t in enumerate(metric.at)
+                ]
+        return found
+
+    def reported_metrics(self) -> list[dict[str, str]]:
+        """Return one entry per metric, threshold and T."""
+        return [
+            {"name": one.name, "kind": one.metric.kind, "protocol": one.metric.protocol, "average": one.metric.average}
+            for one in self.scores()
+        ]
+
     def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
         """Return the pairs of item and finding on which predictions count."""
         chosen = self.protocols.heatmaps if protocol == "heatmaps" else self.protocols.boxes
@@ -212,6 +243,12 @@ class LocalizationTask(Task):
             for item, cell in zip(table.item_ids, table.column(name), strict=True)
             if every or cell
         }
+
+    def drawing(self, given: EvaluationInput, item_id: str, finding: str) -> Drawing | None:
+        """Return the reference boxes, the detected ones and the heatmap of one item and finding."""
+        from cxrspec.tasks.localization.evaluation import draw
+
+        return draw(self, given, item_id, finding)
 
     def evaluate(self, given: EvaluationInput) -> Evaluation:
         """Compute Acc. and AFP of every metric, threshold and T, per finding and averaged, with intervals."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +20,11 @@ from cxrspec.metrics import (
     stack_boxes,
 )
 from cxrspec.tasks.localization.reference import reference_arrays
-from cxrspec.tasks.task import Evaluation, EvaluationInput
+from cxrspec.tasks.task import MAX_LEFT_OUT, Drawing, Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
-    from cxrspec.tasks.localization import Heatmaps, LocalizationTask, Metric
-    from cxrspec.tasks.localization import Interval as IntervalFields
+    from cxrspec.tasks.localization import BoxMetric, Heatmaps, LocalizationTask, Score
+    from cxrspec.tasks.task import Interval as IntervalFields
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,16 +37,6 @@ class Boxes(NamedTuple):
     """[n, 4] row0, col0, row1, col1 in pixels."""
     items: Ints
     """[n] row of each one's item in the table."""
-
-
-class Score(NamedTuple):
-    """One number to report: a metric at one threshold and one T."""
-
-    name: str
-    metric: Metric
-    threshold: float | None
-    level: int
-    """Position of T among the metric's values."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +65,33 @@ def evaluate(task: LocalizationTask, given: EvaluationInput) -> Evaluation:
     table = given.subsets[subset]
     detected = detections(task, given.protocol, given.predictions[subset])
     scored = _Scored(task, given, subset, table, detected)
-    return Evaluation(scores=[scored.score(score) for metric in metrics for score in scores_of(metric, list(detected))])
+    return Evaluation(scores=[scored.score(score) for score in task.scores() if score.metric in metrics])
 
 
-def scores_of(metric: Metric, thresholds: Sequence[float | None]) -> Iterator[Score]:
-    """Yield the numbers that a metric reports: one per threshold and T, named `acc_iobb_60_t0.1`."""
-    for threshold in thresholds:
-        for level, t_value in enumerate(metric.at):
-            middle = "" if threshold is None else f"_{threshold:g}"
-            yield Score(f"{metric.name}{middle}_t{t_value:g}", metric, threshold, level)
+def draw(task: LocalizationTask, given: EvaluationInput, item_id: str, finding: str) -> Drawing:
+    """Return what a picture of one item and finding shows; raises ValueError as `Task.drawing` says."""
+    ((subset, table),) = ((name, table) for name, table in given.subsets.items() if name in given.predictions)
+    if finding not in task.column_names or item_id not in table.item_ids:
+        wanted = f"a finding of {', '.join(task.column_names)} and an item of subset {subset}"
+        raise ValueError(f"'{item_id}:{finding}' is not {wanted}")
+    if (item_id, finding) not in task.expected_pairs(given.protocol, table):
+        raise ValueError(f"no prediction of {finding} is expected for {item_id}")
+    row = table.item_ids.index(item_id)
+    predictions = given.predictions[subset]
+    heatmap = None
+    if given.protocol == "heatmaps":
+        heatmap = np.asarray(predictions.maps[finding][predictions.items[finding] == row][0], dtype=np.float64)
+    comparison = task.protocols.heatmaps.comparison if task.protocols.heatmaps else ""
+    found = detections(task, given.protocol, predictions)
+    return Drawing(
+        frame=(task.frame.width_px, task.frame.height_px),
+        reference=reference_arrays([table.column(finding)[row]])[0],
+        detected={
+            "boxes" if threshold is None else f"{comparison} {threshold:g}": of[finding].boxes[of[finding].items == row]
+            for threshold, of in found.items()
+        },
+        heatmap=heatmap,
+    )
 
 
 def detections(task: LocalizationTask, protocol: str, predictions: Any) -> dict[float | None, dict[str, Boxes]]:
@@ -192,7 +200,7 @@ class _Scored:
             return Counts(hits[:, score.level], n_boxes)
         return Counts(false_positives[:, score.level], self._units(score.metric, n_boxes))
 
-    def _units(self, metric: Metric, n_boxes: Floats) -> Floats:
+    def _units(self, metric: BoxMetric, n_boxes: Floats) -> Floats:
         """Return what AFP is per, as a count of each item: box rows or images, of all images or of the finding's."""
         if not self.on_all:
             return n_boxes if metric.afp_unit == "box_row" else (n_boxes > 0).astype(np.float64)
@@ -242,7 +250,8 @@ class _Scored:
 def _interval(fields: IntervalFields, values: Floats, reason: str | None) -> dict[str, Any]:
     found = Interval(None, None, fields.resamples, fields.resamples, reason or "")
     if reason is None:
-        found = percentile_interval(values, fields.level)
+        allowed = MAX_LEFT_OUT if fields.max_left_out is None else fields.max_left_out
+        found = percentile_interval(values, fields.level, allowed)
     return {
         "method": fields.method,
         "unit": fields.unit,
