@@ -143,7 +143,10 @@ def _baseline_box(kind: str, mean: tuple[float, ...] | None, width: int, height:
         return mean
     left, top, box_width, box_height = mean
     half = TINY_SIDE_PX / 2
-    return left + box_width / 2 - half, top + box_height / 2 - half, float(TINY_SIDE_PX), float(TINY_SIDE_PX)
+    column, row = left + box_width / 2, top + box_height / 2
+    x0, y0 = max(column - half, 0.0), max(row - half, 0.0)  # cut off at the border, as the protocol's tiny box is
+    cut_left, cut_top = x0 - (column - half), y0 - (row - half)
+    return x0, y0, min(TINY_SIDE_PX - cut_left, width - x0), min(TINY_SIDE_PX - cut_top, height - y0)
 
 
 def _need(lock: Lock, protocol: str) -> PredictionNeed:

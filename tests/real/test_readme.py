@@ -16,6 +16,7 @@ ROOT_REFERENCES = (
     "nih-cxr14-adjudicated@majkowska-2020-v1",
     "nih-cxr14-adjudicated@pneumothorax-nodule-v1",
     "nih-cxr14-findings@adjudicated-pool-v1",
+    "nih-cxr14-localization@bbox-2017-v1",
 )
 
 
@@ -51,6 +52,10 @@ def test_tour_prints_what_it_shows(
         frozen(reference)
     run("baseline", "metadata", ROOT_REFERENCES[2])
     run("score", f"{ROOT_REFERENCES[2]}/metadata-only")
+    for kind in ("mean-box", "tiny-box", "whole-image") if "localization" in command else ():
+        run("baseline", "boxes", ROOT_REFERENCES[3], "--kind", kind)
+    if "localization" in command:
+        run("score", ROOT_REFERENCES[3])
     folder = ROOT if command == "cxrspec list" else project
     environment = {**os.environ, "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -17,6 +17,7 @@ FOURTEEN = "nih-cxr14-fourteen@official-v1"
 REPRODUCTION = "nih-cxr14-fourteen@chexnet-reproduction-v1"
 TWO = "nih-cxr14-adjudicated@pneumothorax-nodule-v1"
 FOUR = "nih-cxr14-adjudicated@majkowska-2020-v1"
+BOXES = "nih-cxr14-localization@bbox-2017-v1"
 PREDS = "303332d593f56dc3c8191f2a903f09043c93f7205179d03189f3eaaf6247ad40"
 
 Freeze = Callable[[str], None]
@@ -27,7 +28,7 @@ def report(run: Run, reference: str) -> dict:
     return json.loads(run("score", reference, "--json").stdout)[0]["report"]
 
 
-@pytest.mark.parametrize("reference", [POOL, TWO, FOUR, OFFICIAL, FOURTEEN, REPRODUCTION])
+@pytest.mark.parametrize("reference", [POOL, TWO, FOUR, OFFICIAL, FOURTEEN, REPRODUCTION, BOXES])
 def test_every_definition_freezes_to_the_committed_lock(
     run: Run, frozen: Freeze, project: Path, reference: str
 ) -> None:
