@@ -320,7 +320,8 @@ def test_n10_disjointness_removes_whole_patients_and_counts(compile_tiny: Compil
 
 
 def test_disjointness_by_item_keeps_the_patients(compile_tiny: CompileTiny, tiny_document: Any) -> None:
-    """Only the items themselves are removed."""
+    """Only the items themselves are removed; a definition with a probe would have to keep the patients apart."""
+    del tiny_document["protocols"]["probe"], tiny_document["metrics"][1]
     tiny_document["subsets"]["test"]["select"] = {"where": {"column": "View Position", "one_of": "PA"}}
     tiny_document["subsets"]["train"] |= {"pool": {}, "select": "all", "disjoint_by": "item_id"}
     tiny_document["expect"] = {}
@@ -525,3 +526,14 @@ def test_a_subset_that_alone_would_read_ids_differently_is_refused(
     del tiny_document["expect"]
     issues = refusal(lambda: compile_tiny(tiny_document))
     assert ("item-duplicate", "subset test") == (issues[0].code, issues[0].where)
+
+
+def test_a_probe_fitted_on_patients_that_it_is_scored_on_is_refused(
+    compile_tiny: CompileTiny, tiny_document: Any
+) -> None:
+    """N10: Train and test of a probe share no patient, whether or not the definition asks for disjointness."""
+    del tiny_document["expect"]
+    tiny_document["subsets"]["train"] = {"pool": {}, "select": "all"}
+    [issue] = refusal(lambda: compile_tiny(tiny_document))
+    assert ("subset-leak", "subset train") == (issue.code, issue.where)
+    assert "4 groups are in test too, on which the probe is scored" == issue.message

@@ -127,9 +127,19 @@ class _Compiler:
                 compiled[name] = self._subset(name, self.definition.subsets[name])
             except DefinitionError as error:
                 issues += error.issues
+        issues += self._leaks()
         if issues:
             raise DefinitionError(dict.fromkeys(issues))  # two subsets may meet one fault of one list
         return dict(sorted(compiled.items()))
+
+    def _leaks(self) -> Iterator[Issue]:
+        """Yield each pair of subsets in which a probe would be fitted on groups that it is scored on."""
+        for fitted, scored in sorted(self.definition.task.kept_apart()):
+            groups = [{self.items.group_ids[row] for row in self.chosen.get(name, ())} for name in (fitted, scored)]
+            if shared := sorted(groups[0] & groups[1]):
+                message = f"{len(shared):,} groups are in {scored} too, on which the probe is scored"
+                hint = f"Write disjoint_from: {scored} and disjoint_by: group_id"
+                yield Issue("subset-leak", f"subset {fitted}", message, hint)
 
     def _subset(self, name: str, subset: Subset) -> CompiledSubset:
         task = self.definition.task

@@ -114,6 +114,7 @@ CODES: dict[str, str] = {
     "item-missing": "a named item does not exist",
     "split-overlap": "an item belongs to two splits",
     "subset-empty": "a subset has no items",
+    "subset-leak": "a system would be fitted on groups that it is scored on",
     "selection-impossible": "the pool cannot satisfy the selection",
     "expectation": "a count differs from what the definition expects",
     # -- the registry

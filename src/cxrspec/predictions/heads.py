@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from cxrspec.errors import Issue, listed
 from cxrspec.predictions.alignment import ExpectedItems
@@ -125,7 +126,8 @@ def spelled(sheet: Sheet, spellings: Iterable[str]) -> list[int]:
 
 def _fitting(sheet: Sheet, column: ColumnNames) -> list[int]:
     if column.head is not None:
-        return [at for at, head in sheet.heads.items() if head == column.head]
+        wanted = normalize("NFC", column.head)
+        return [at for at, head in sheet.heads.items() if normalize("NFC", head) == wanted]
     return spelled(sheet, [column.name, *column.fits])
 
 

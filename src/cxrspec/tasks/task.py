@@ -161,6 +161,10 @@ class Task(Fields):
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
         """Return why the subset cannot serve what the definition uses it for."""
 
+    def kept_apart(self) -> set[tuple[str, str]]:
+        """Return (fitted on, scored on) of subsets that must not share a group."""
+        return set()
+
     @property
     @abstractmethod
     def protocol_names(self) -> tuple[str, ...]:

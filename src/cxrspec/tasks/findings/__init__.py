@@ -187,6 +187,13 @@ class FindingsTask(Task):
             if UNCERTAIN in column or BLANK in column
         ]
 
+    def kept_apart(self) -> set[tuple[str, str]]:
+        """A probe's training subset shares no group with what the probe is scored on."""
+        probe = self.protocols.probe
+        return (
+            {(probe.fit_on, one.scored_subset) for one in self.metrics if one.protocol == "probe"} if probe else set()
+        )
+
     @property
     def protocol_names(self) -> tuple[str, ...]:
         """The declared protocols."""
