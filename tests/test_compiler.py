@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from conftest import TEST_PATIENTS, CompileTiny, Define, csv_text, image_names
 from cxrspec.compiler import Compiled
 from cxrspec.digest import seed_hash_order
 from cxrspec.errors import CxrspecError, DefinitionError, Issue
 from cxrspec.freeze import claim_table, freeze
 from cxrspec.selection import stratified_choice
 from cxrspec.sources import Store
+from tiny import TEST_PATIENTS, CompileTiny, Define, csv_text, image_names
 
 Rewrite = Callable[[Callable[[list[list[str]]], list[list[str]]]], None]
 

@@ -10,7 +10,6 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
-from conftest import TINY
 from cxrspec.definition import Definition, parse_definition
 from cxrspec.digest import sha256_hex
 from cxrspec.expectations import Expected
@@ -18,6 +17,7 @@ from cxrspec.field_errors import is_fields, union_arms
 from cxrspec.fields import Fields
 from cxrspec.loader import load_definition
 from cxrspec.tasks import TASKS
+from tiny import TINY
 
 SPECS = sorted((Path(__file__).parent.parent / "specs").glob("*/*.yaml"))
 SHA, OTHER_SHA, COMMIT, OTHER_COMMIT = "a" * 64, "b" * 64, "c" * 40, "d" * 40

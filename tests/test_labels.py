@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from conftest import TINY
 from cxrspec.errors import DefinitionError, Issue
 from cxrspec.fields import Column
 from cxrspec.spelling import plain_name
 from cxrspec.tasks.findings import FindingsTask
 from cxrspec.tasks.findings.labels import Labels
+from tiny import TINY
 
 LABELS: TypeAdapter[Any] = TypeAdapter(Labels)
 NIH = {"encoding": "separated_list", "column": "Finding Labels", "separator": "|", "negative": "No Finding"}

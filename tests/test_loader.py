@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from conftest import Define
 from cxrspec.compiler import compile_definition
 from cxrspec.digest import combined_id
 from cxrspec.errors import CODES, DefinitionError
 from cxrspec.freeze import freeze
 from cxrspec.loader import load_definition
 from cxrspec.sources import Store
+from tiny import Define
 
 FOLDER = Path(__file__).parent / "definitions"
 SOURCE = Path(__file__).parent.parent / "src" / "cxrspec"

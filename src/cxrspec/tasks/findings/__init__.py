@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from cxrspec.errors import Issue
-from cxrspec.field_errors import mapping_at
 from cxrspec.fields import (
     Column,
     FieldIssue,
@@ -23,6 +22,7 @@ from cxrspec.fields import (
 )
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
 from cxrspec.tasks.findings.rules import check_findings
+from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
     Evaluation,
     EvaluationInput,
@@ -30,7 +30,6 @@ from cxrspec.tasks.task import (
     ItemColumns,
     PredictionColumn,
     PredictionNeed,
-    Task,
 )
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["FindingsTask", "Interval", "Metric", "Probe", "ZeroShot"]
-
-FindingName = Annotated[Identifier, Names("finding")]
 
 
 class Prompts(Fields):
@@ -97,7 +94,7 @@ class Metric(Fields):
         return self.subset or "test"
 
 
-class FindingsTask(Task):
+class FindingsTask(NamedFindings):
     """Binary (or uncertain) labels per finding; ROC-AUC and average precision, by scores or by a probe."""
 
     NAME: ClassVar[str] = "findings"
@@ -106,23 +103,9 @@ class FindingsTask(Task):
         "none": None,
     }
 
-    findings: Annotated[dict[Identifier, Text], Field(min_length=1)]
-    """Our name: the source's label. Columns stand in code-point order of our names: key order never matters."""
-    aliases: dict[FindingName, list[Text]] | None = None
-    """Our name: further spellings, in separated lists of a source and in predictions; case, blanks, `_` and `-` never
-    matter there."""
     labels: Labels
     protocols: Protocols
     metrics: Annotated[list[Metric], Field(min_length=1)]
-
-    @classmethod
-    def declared(cls, document: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return the findings, and the protocols that are not left empty."""
-        protocols = mapping_at(document, "protocols")
-        return {
-            "finding": list(mapping_at(document, "findings")),
-            "protocol": [name for name, fields in protocols.items() if fields is not None],
-        }
 
     @classmethod
     def check_references(
@@ -130,15 +113,6 @@ class FindingsTask(Task):
     ) -> Iterator[FieldIssue]:
         """Yield spellings that name two findings, labels outside the vocabulary, metrics and protocols without use."""
         yield from check_findings(document, declared)
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The findings in code-point order."""
-        return tuple(sorted(self.findings))
-
-    def spellings(self, finding: str) -> tuple[str, ...]:
-        """Return the source's label of a finding, then its aliases."""
-        return (self.findings[finding], *(self.aliases or {}).get(finding, ()))
 
     def source_columns(self) -> Sequence[Column]:
         """Return the label columns."""
@@ -153,11 +127,6 @@ class FindingsTask(Task):
         import numpy as np
 
         return np.array([[cell == POSITIVE for cell in column] for column in columns], dtype=np.bool_).T
-
-    @property
-    def strata_names(self) -> tuple[str, ...]:
-        """The findings in code-point order."""
-        return self.column_names
 
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Count each label per finding, and the items with none of the findings positive."""

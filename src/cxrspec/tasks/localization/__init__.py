@@ -12,7 +12,7 @@ from pydantic import Field
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
-from cxrspec.field_errors import list_at, mapping_at
+from cxrspec.field_errors import list_at
 from cxrspec.fields import (
     Column,
     FieldIssue,
@@ -22,10 +22,10 @@ from cxrspec.fields import (
     OpenShare,
     PositiveCount,
     SubsetName,
-    Text,
     one_or_list,
 )
 from cxrspec.tasks.localization.reference import BoxColumns, decode_boxes, read_cell
+from cxrspec.tasks.named import NamedFindings
 from cxrspec.tasks.task import (
     Drawing,
     Evaluation,
@@ -34,7 +34,6 @@ from cxrspec.tasks.task import (
     ItemColumns,
     PredictionColumn,
     PredictionNeed,
-    Task,
 )
 
 if TYPE_CHECKING:
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["BoxMetric", "Frame", "Heatmaps", "LocalizationTask", "Score"]
-
-FindingName = Annotated[Identifier, Names("finding")]
 
 
 class Frame(Fields):
@@ -113,28 +110,16 @@ class Score(NamedTuple):
     """Position of T among the metric's values."""
 
 
-class LocalizationTask(Task):
+class LocalizationTask(NamedFindings):
     """Predicted boxes, or heatmaps made boxes, against reference boxes per finding and image."""
 
     NAME: ClassVar[str] = "localization"
     TALLIES: ClassVar[Mapping[str, str | None]] = {"boxes": "finding", "images_with": "finding", "box_rows": None}
 
-    findings: Annotated[dict[Identifier, Text], Field(min_length=1)]
-    """Our name: the source's label. Columns stand in code-point order of our names."""
-    aliases: dict[FindingName, list[Text]] | None = None
     boxes: BoxColumns
     frame: Frame
     protocols: BoxProtocols
     metrics: Annotated[list[BoxMetric], Field(min_length=1)]
-
-    @classmethod
-    def declared(cls, document: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return the findings, and the protocols that are not left empty."""
-        protocols = mapping_at(document, "protocols")
-        return {
-            "finding": list(mapping_at(document, "findings")),
-            "protocol": [name for name, fields in protocols.items() if fields is not None],
-        }
 
     @classmethod
     def check_references(
@@ -157,15 +142,6 @@ class LocalizationTask(Task):
                 message = "afp_unit belongs to afp, and afp needs one: box_row or image"
                 yield FieldIssue(("metrics", i, "afp_unit"), "reference-conflict", message)
 
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The findings in code-point order."""
-        return tuple(sorted(self.findings))
-
-    def spellings(self, finding: str) -> tuple[str, ...]:
-        """Return the source's label of a finding, then its aliases."""
-        return (self.findings[finding], *(self.aliases or {}).get(finding, ()))
-
     def source_columns(self) -> Sequence[Column]:
         """Return the columns of the box list."""
         return self.boxes.columns
@@ -180,11 +156,6 @@ class LocalizationTask(Task):
         import numpy as np
 
         return np.array([[bool(cell) for cell in column] for column in columns], dtype=np.bool_).T
-
-    @property
-    def strata_names(self) -> tuple[str, ...]:
-        """The findings in code-point order."""
-        return self.column_names
 
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Count boxes and images per finding, and all boxes."""
