@@ -6,12 +6,12 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import click
+import typer
 
 from cxrspec import __version__
 from cxrspec.errors import CxrspecError, Issue
@@ -22,50 +22,74 @@ if TYPE_CHECKING:
     from cxrspec.sources import Store
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="cxrspec", message="%(prog)s %(version)s")
-def app() -> None:
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help and errors, everywhere the same, without the time that rich takes to load
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        # a flag that is a bool from the start spares typer the pydantic by which it reads any other value
+        "default_map": {"help": False, "list": {"help": False}},
+    },
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cxrspec {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Benchmarks of chest radiographs: declared in YAML, frozen once, scored exactly, audited by anyone."""
 
 
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[Reference]
-else:
-    _ParamType = click.ParamType  # generic only for who checks types
+class UsageError(typer.BadParameter):
+    """Wrong usage that no single argument is to blame for: the message stands alone, and the exit code is 2."""
+
+    def format_message(self) -> str:
+        """Return the message as it is."""
+        return self.message
 
 
-class ReferenceType(_ParamType):
-    """A reference of the command line; one that names more than the command takes is wrong usage."""
+def reference_parser(*, subset: bool = False, system: bool = False) -> Callable[[str | Reference], Reference]:
+    """Return the parser of a reference; one that names more than the command takes is wrong usage."""
 
-    name = "reference"
-
-    def __init__(self, *, subset: bool = False, system: bool = False) -> None:
-        self.subset, self.system = subset, system
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Reference:
-        """Parse the text, or fail with the form that is allowed."""
+    def parse(value: str | Reference) -> Reference:
         try:
             reference = value if isinstance(value, Reference) else Reference.parse(value)
         except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if reference.subset and not self.subset:
-            self.fail(f"'{reference}' names a subset; write {reference.definition}", param, ctx)
-        if reference.system and not self.system:
-            self.fail(f"'{reference}' names a system; write {reference.definition}", param, ctx)
+            raise typer.BadParameter(str(error)) from None
+        if reference.subset and not subset:
+            raise typer.BadParameter(f"'{reference}' names a subset; write {reference.definition}")
+        if reference.system and not system:
+            raise typer.BadParameter(f"'{reference}' names a system; write {reference.definition}")
         return reference
 
+    return parse
 
-DEFINITION = ReferenceType()
-SCORED = ReferenceType(system=True)
 
-definition_argument = click.argument("reference", type=DEFINITION, metavar="BENCHMARK@VERSION")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-mirror_option = click.option(
-    "--mirror",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Folder of files called by their sha256, tried before the network; may be repeated.",
-)
+parse_definition = reference_parser()
+parse_scored = reference_parser(system=True)
+
+DefinitionArgument = Annotated[Reference, typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION")]
+ScoredArguments = Annotated[
+    list[Reference] | None, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+MirrorOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FOLDER", help="Folder of files called by their sha256, tried before the network; may be repeated."
+    ),
+]
 
 
 def open_registry() -> Registry:
@@ -77,19 +101,19 @@ def open_registry() -> Registry:
 
 
 @contextmanager
-def open_store(registry: Registry, mirrors: Iterable[Path]) -> Iterator[Store]:
+def open_store(registry: Registry, mirrors: Iterable[Path] | None) -> Iterator[Store]:
     """Yield the store that sources come from; downloads are shown while it is open."""
     from cxrspec.sources import Store
     from cxrspec.sources.progress import terminal_progress
 
     with terminal_progress() as progress:
-        yield Store.from_environment(registry.root, mirrors, progress=progress)
+        yield Store.from_environment(registry.root, mirrors or (), progress=progress)
 
 
-def chosen(references: Sequence[Reference], every: bool, known: Callable[[], list[Reference]]) -> Sequence[Reference]:
+def chosen(references: list[Reference] | None, every: bool, known: Callable[[], list[Reference]]) -> list[Reference]:
     """Return the references that were named, or with `--all` all that are known; neither or both is wrong usage."""
     if bool(references) == every:
-        raise click.UsageError("Name definitions, or give --all.")
+        raise UsageError("Name definitions, or give --all.")
     return references or known()
 
 
@@ -112,9 +136,9 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def leave(failed: bool) -> None:
+def leave(failed: bool) -> NoReturn:
     """End the command with exit code 1 if anything failed."""
-    click.get_current_context().exit(int(failed))
+    raise typer.Exit(int(failed))
 
 
 def main() -> None:

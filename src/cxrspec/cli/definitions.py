@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
+import typer
 
 from cxrspec.cli.application import (
-    DEFINITION,
-    SCORED,
-    ReferenceType,
+    DefinitionArgument,
+    JsonOption,
+    MirrorOption,
+    UsageError,
     app,
     chosen,
-    definition_argument,
-    json_option,
     leave,
-    mirror_option,
     open_registry,
     open_store,
+    parse_definition,
+    parse_scored,
     print_json,
+    reference_parser,
     run_each,
 )
 from cxrspec.errors import Issue, RegistryError
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 
 @app.command("list", epilog="Example: cxrspec list --json")
-@json_option
-def list_definitions(as_json: bool) -> None:
+def list_definitions(as_json: JsonOption = False) -> None:
     """List the definitions with their subsets and systems."""
     from cxrspec.report import terminal
 
@@ -58,10 +57,14 @@ def list_definitions(as_json: bool) -> None:
 
 
 @app.command(epilog="Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
-@click.argument("reference", type=SCORED, metavar="BENCHMARK@VERSION[/SYSTEM]")
-@click.option("--picture", metavar="ITEM:FINDING", help="Draw this item of a localizer as SVG, on standard output.")
-@json_option
-def show(reference: Reference, picture: str | None, as_json: bool) -> None:
+def show(
+    reference: Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]")],
+    picture: Annotated[
+        str | None,
+        typer.Option(metavar="ITEM:FINDING", help="Draw this item of a localizer as SVG, on standard output."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show a frozen definition, or the report of a system.
 
     With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
@@ -72,7 +75,7 @@ def show(reference: Reference, picture: str | None, as_json: bool) -> None:
     registry = open_registry()
     lock = registry.read_lock(reference)
     if picture:
-        click.echo(_picture(registry, reference, picture))
+        typer.echo(_picture(registry, reference, picture))
         return
     if reference.system is None:
         print_json(lock.document) if as_json else terminal.show_lock(lock.document, lock.subset_ids)
@@ -92,7 +95,7 @@ def _picture(registry: Registry, reference: Reference, wanted: str) -> str:
 
     item, colon, finding = wanted.rpartition(":")
     if reference.system is None or not colon:
-        raise click.UsageError("--picture draws ITEM:FINDING of BENCHMARK@VERSION/SYSTEM.")
+        raise UsageError("--picture draws ITEM:FINDING of BENCHMARK@VERSION/SYSTEM.")
     submission = load_submission(registry, reference.definition, reference.system)
     drawn = drawing(submission, registry.read_lock(reference), registry, item, finding)
     return localization_picture(
@@ -105,9 +108,10 @@ def _picture(registry: Registry, reference: Reference, wanted: str) -> str:
 
 
 @app.command(epilog="Example: cxrspec validate specs/nih-cxr14-findings/official-v3.yaml")
-@click.argument("definitions", nargs=-1, metavar="[FILE|BENCHMARK@VERSION]...")
-@json_option
-def validate(definitions: Sequence[str], as_json: bool) -> None:
+def validate(
+    definitions: Annotated[list[str] | None, typer.Argument(metavar="FILE|BENCHMARK@VERSION")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Check definitions without opening any data.
 
     Every issue of a file is told at once, with line and column. Without a name, every file of specs/ is checked.
@@ -116,7 +120,7 @@ def validate(definitions: Sequence[str], as_json: bool) -> None:
     from cxrspec.report import terminal
 
     registry = open_registry()
-    named = [_definition_path(registry, text) for text in definitions]
+    named = [_definition_path(registry, text) for text in definitions or ()]
     rows: list[dict[str, Any]] = []
     for path in named or registry.spec_paths():
         issues, notes, digest = validate_definition(path, registry)
@@ -134,16 +138,17 @@ def validate(definitions: Sequence[str], as_json: bool) -> None:
 
 def _definition_path(registry: Registry, text: str) -> Path:
     if "@" in text and not Path(text).exists():
-        return registry.spec_path(DEFINITION.convert(text, None, None))
+        return registry.spec_path(parse_definition(text))
     path = Path(text)
     return path.parent.resolve() / path.name
 
 
 @app.command(epilog="Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2")
-@definition_argument
-@click.argument("version", metavar="NEW_VERSION")
-@click.option("--change", help="What differs, in one sentence.")
-def new(reference: Reference, version: str, change: str | None) -> None:
+def new(
+    reference: DefinitionArgument,
+    version: Annotated[str, typer.Argument(metavar="NEW_VERSION")],
+    change: Annotated[str | None, typer.Option(help="What differs, in one sentence.")] = None,
+) -> None:
     """Start the next definition version from an existing one.
 
     Comments and order stay, and no source is opened.
@@ -157,12 +162,15 @@ def new(reference: Reference, version: str, change: str | None) -> None:
 
 
 @app.command(epilog="Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1")
-@click.argument("references", nargs=-1, type=DEFINITION, metavar="[BENCHMARK@VERSION]...")
-@click.option("--all", "every", is_flag=True, help="Every definition of specs/.")
-@click.option("--check", is_flag=True, help="Compile again and compare; write nothing.")
-@json_option
-@mirror_option
-def freeze(references: Sequence[Reference], every: bool, check: bool, as_json: bool, mirror: Sequence[Path]) -> None:
+def freeze(
+    references: Annotated[
+        list[Reference] | None, typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every definition of specs/.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compile again and compare; write nothing.")] = False,
+    as_json: JsonOption = False,
+    mirror: MirrorOption = None,
+) -> None:
     """Compile definitions and write their locks and tables, once.
 
     What a definition expects is checked first. Freezing again changes nothing, and no frozen content is ever replaced.
@@ -191,10 +199,15 @@ def freeze(references: Sequence[Reference], every: bool, check: bool, as_json: b
 
 
 @app.command(epilog="Example: cxrspec items nih-cxr14-findings@adjudicated-pool-v1:test | sha256sum")
-@click.argument("reference", type=ReferenceType(subset=True), metavar="BENCHMARK@VERSION:SUBSET")
-@click.option("--covariates", is_flag=True, help="The table of covariates instead.")
-@click.option("--restricted", is_flag=True, help="Print rows of sources that may not be passed on.")
-def items(reference: Reference, covariates: bool, restricted: bool) -> None:
+def items(
+    reference: Annotated[
+        Reference, typer.Argument(parser=reference_parser(subset=True), metavar="BENCHMARK@VERSION:SUBSET")
+    ],
+    covariates: Annotated[bool, typer.Option("--covariates", help="The table of covariates instead.")] = False,
+    restricted: Annotated[
+        bool, typer.Option("--restricted", help="Print rows of sources that may not be passed on.")
+    ] = False,
+) -> None:
     """Print the canonical text of a frozen subset.
 
     Its sha256 is the subset's digest, whose first 16 digits are the subset id.
@@ -204,13 +217,12 @@ def items(reference: Reference, covariates: bool, restricted: bool) -> None:
 
 
 @app.command(epilog="Example: cxrspec fetch nih-cxr14-findings@official-v3 --to /media/usb/mirror")
-@definition_argument
-@click.option("--to", type=click.Path(path_type=Path), help="Fill this mirror folder with every file of the sources.")
-@click.option("--source", help="Only this file, as source or source/file.")
-@click.option("--as", "output", type=click.Path(path_type=Path), help="With --source: write that file here.")
-@mirror_option
 def fetch(
-    reference: Reference, to: Path | None, source: str | None, output: Path | None, mirror: Sequence[Path]
+    reference: DefinitionArgument,
+    to: Annotated[Path | None, typer.Option(help="Fill this mirror folder with every file of the sources.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this file, as source or source/file.")] = None,
+    output: Annotated[Path | None, typer.Option("--as", help="With --source: write that file here.")] = None,
+    mirror: MirrorOption = None,
 ) -> None:
     """Fetch the sources of a definition into the cache or a mirror.
 
@@ -223,7 +235,7 @@ def fetch(
     from cxrspec.sources import fill_mirror
 
     if (source is None) != (output is None) or (to and source):
-        raise click.UsageError("--source and --as go together, and not with --to.")
+        raise UsageError("--source and --as go together, and not with --to.")
     registry = open_registry()
     path = registry.spec_path(reference)
     definition = load_definition(path, shown_as=registry.name(path))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
+import typer
 
 from cxrspec.cli.application import (
-    DEFINITION,
-    SCORED,
+    JsonOption,
+    MirrorOption,
+    ScoredArguments,
+    UsageError,
     app,
     chosen,
-    json_option,
     leave,
-    mirror_option,
     open_registry,
     open_store,
+    parse_definition,
     print_json,
     run_each,
 )
@@ -25,10 +24,11 @@ from cxrspec.reference import Reference
 
 
 @app.command(epilog="Example: cxrspec score nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
-@click.argument("references", nargs=-1, type=SCORED, metavar="[BENCHMARK@VERSION[/SYSTEM]]...")
-@click.option("--all", "every", is_flag=True, help="Every submission of every frozen definition.")
-@json_option
-def score(references: Sequence[Reference], every: bool, as_json: bool) -> None:
+def score(
+    references: ScoredArguments = None,
+    every: Annotated[bool, typer.Option("--all", help="Every submission of every frozen definition.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Score submissions against locks and frozen tables.
 
     A score that the definition asks for and that is undefined ends in exit code 1, after all reports are written.
@@ -65,10 +65,11 @@ def score(references: Sequence[Reference], every: bool, as_json: bool) -> None:
 
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")
-@click.argument("names", nargs=-1, metavar="[BENCHMARK|BENCHMARK@VERSION]...")
-@click.option("--write", is_flag=True, help="Write Markdown and JSON beside the lock.")
-@json_option
-def leaderboard(names: Sequence[str], write: bool, as_json: bool) -> None:
+def leaderboard(
+    names: Annotated[list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write Markdown and JSON beside the lock.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show systems with intervals, counts and signatures."""
     from cxrspec.report import terminal
     from cxrspec.report.board import has_entries
@@ -96,21 +97,22 @@ def leaderboard(names: Sequence[str], write: bool, as_json: bool) -> None:
 
 def _named(name: str, frozen: list[Reference]) -> list[Reference]:
     if "@" in name:
-        return [DEFINITION.convert(name, None, None)]
+        return [parse_definition(name)]
     found = [one for one in frozen if one.benchmark == name]
     if not found:
         known = ", ".join(sorted({one.benchmark for one in frozen})) or "none"
-        raise click.UsageError(f"No frozen benchmark '{name}'; there are {known}.")
+        raise UsageError(f"No frozen benchmark '{name}'; there are {known}.")
     return found
 
 
 @app.command(epilog="Example: cxrspec audit nih-cxr14-findings@adjudicated-pool-v1/metadata-only --deep")
-@click.argument("references", nargs=-1, type=SCORED, metavar="[BENCHMARK@VERSION[/SYSTEM]]...")
-@click.option("--deep", is_flag=True, help="Compile again from the sources.")
-@click.option("--strict", is_flag=True, help="A link that is not checked counts as a problem.")
-@json_option
-@mirror_option
-def audit(references: Sequence[Reference], deep: bool, strict: bool, as_json: bool, mirror: Sequence[Path]) -> None:
+def audit(
+    references: ScoredArguments = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Compile again from the sources.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="A link that is not checked counts as a problem.")] = False,
+    as_json: JsonOption = False,
+    mirror: MirrorOption = None,
+) -> None:
     """Check every link between a number and its frozen items.
 
     Each link is derived again: held, broken, or not checked with the reason. Nothing is written.

@@ -3,105 +3,129 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 
-from cxrspec.cli.application import SCORED, app, definition_argument, json_option, open_registry, print_json
+from cxrspec.cli.application import (
+    DefinitionArgument,
+    JsonOption,
+    UsageError,
+    app,
+    open_registry,
+    parse_scored,
+    print_json,
+)
 from cxrspec.reference import Reference
 
 if TYPE_CHECKING:
     from cxrspec.registry import Registry
     from cxrspec.submit import Request
 
+baseline = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Write submissions that never see a pixel, from frozen tables."
+)
+app.add_typer(baseline, name="baseline")
+
+
+class BoxFormat(StrEnum):
+    """What the four numbers of a predicted box are."""
+
+    XYWH = "xywh"
+    XYXY = "xyxy"
+
 
 @app.command(
     epilog="Example: cxrspec submit nih-cxr14-findings@official-v3 --system my-model --protocol zero_shot "
     "--predictions p.csv --weights-id sha256:1f2e..."
 )
-@definition_argument
-@click.option("--system", help="Name of the system.")
-@click.option("--protocol", help="A protocol of the definition.")
-@click.option("--predictions", type=click.Path(path_type=Path), help="CSV, TSV, Parquet or npz; may be packed.")
-@click.option(
-    "--head", multiple=True, help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
-)
-@click.option("--box-format", type=click.Choice(["xywh", "xyxy"]), help="For boxes: what their four numbers are.")
-@click.option("--frame", metavar="WxH", help="For boxes: width and height of the image in their pixels, as 1024x1024.")
-@click.option("--model-name", help="For the system card.")
-@click.option("--weights-id", help="For the system card: which weights exactly.")
-@click.option("--description", help="For the system card.")
-@click.option("--url", help="For the system card.")
-@click.option("--trained-on", help="The training data, as declared; a subset as benchmark@version:subset.")
-@click.option("--from", "repeat_of", type=SCORED, metavar="OLD/SYSTEM", help="Repeat a submission of the same subsets.")
-@json_option
-def submit(reference: Reference, repeat_of: Reference | None, as_json: bool, **given: object) -> None:
+def submit(
+    reference: DefinitionArgument,
+    system: Annotated[str | None, typer.Option(help="Name of the system.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="A protocol of the definition.")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="CSV, TSV, Parquet or npz; may be packed.")] = None,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OUR=THEIRS", help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
+        ),
+    ] = None,
+    box_format: Annotated[BoxFormat | None, typer.Option(help="For boxes: what their four numbers are.")] = None,
+    frame: Annotated[
+        str | None,
+        typer.Option(metavar="WxH", help="For boxes: width and height of the image in their pixels, as 1024x1024."),
+    ] = None,
+    model_name: Annotated[str | None, typer.Option(help="For the system card.")] = None,
+    weights_id: Annotated[str | None, typer.Option(help="For the system card: which weights exactly.")] = None,
+    description: Annotated[str | None, typer.Option(help="For the system card.")] = None,
+    url: Annotated[str | None, typer.Option(help="For the system card.")] = None,
+    trained_on: Annotated[
+        str | None, typer.Option(help="The training data, as declared; a subset as benchmark@version:subset.")
+    ] = None,
+    repeat_of: Annotated[
+        Reference | None,
+        typer.Option(
+            "--from", parser=parse_scored, metavar="OLD/SYSTEM", help="Repeat a submission of the same subsets."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Hand in predictions: checked first, then stored.
 
     They are stored with the definition version and the subset ids that they were made for.
     """
-    from cxrspec.submit import repeat
-
-    registry = open_registry()
-    if repeat_of is None:
-        request = _request(reference, **given)  # type: ignore[arg-type]
-    elif any(given.values()):
-        raise click.UsageError("--from repeats a submission as it is; leave the other options out.")
-    elif repeat_of.system is None:
-        raise click.UsageError("--from names benchmark@definition_version/system.")
-    else:
-        request = repeat(repeat_of.definition, repeat_of.system, reference, registry)
-    _submit(request, registry, tracked=True, as_json=as_json)
-
-
-def _request(
-    reference: Reference,
-    *,
-    system: str | None,
-    protocol: str | None,
-    predictions: Path | None,
-    head: Sequence[str],
-    box_format: str | None,
-    frame: str | None,
-    trained_on: str | None,
-    **card: str | None,
-) -> Request:
-    """Return what the options of `submit` ask for."""
     from cxrspec.submission import parse_heads
     from cxrspec.submit import Request
 
-    if system is None or protocol is None or predictions is None:
-        raise click.UsageError("Give --system, --protocol and --predictions, or --from OLD/SYSTEM.")
-    if not predictions.is_file():
-        raise click.UsageError(f"{predictions} is not a file.")
-    data, heads = predictions.read_bytes(), parse_heads(head)
-    declared = "unknown" if trained_on is None else trained_on
-    boxes = _box_form(box_format, frame)
-    name = predictions.name
-    return Request(reference, system, protocol, data, name, heads=heads, boxes=boxes, card=card, trained_on=declared)
+    registry = open_registry()
+    card = {"model_name": model_name, "weights_id": weights_id, "description": description, "url": url}
+    if repeat_of is not None:
+        others = (system, protocol, predictions, head, box_format, frame, trained_on, *card.values())
+        request = _repeated(repeat_of, reference, registry, alone=not any(others))
+    elif system is None or protocol is None or predictions is None:
+        raise UsageError("Give --system, --protocol and --predictions, or --from OLD/SYSTEM.")
+    elif not predictions.is_file():
+        raise UsageError(f"{predictions} is not a file.")
+    else:
+        request = Request(
+            reference,
+            system,
+            protocol,
+            predictions.read_bytes(),
+            predictions.name,
+            heads=parse_heads(head or ()),
+            boxes=_box_form(box_format, frame),
+            card=card,
+            trained_on="unknown" if trained_on is None else trained_on,
+        )
+    _submit(request, registry, tracked=True, as_json=as_json)
 
 
-def _box_form(box_format: str | None, frame: str | None) -> dict[str, object] | None:
+def _repeated(old: Reference, reference: Reference, registry: Registry, *, alone: bool) -> Request:
+    """Return the request that repeats an old submission; `alone` says that no other option was given."""
+    from cxrspec.submit import repeat
+
+    if not alone:
+        raise UsageError("--from repeats a submission as it is; leave the other options out.")
+    if old.system is None:
+        raise UsageError("--from names benchmark@definition_version/system.")
+    return repeat(old.definition, old.system, reference, registry)
+
+
+def _box_form(box_format: BoxFormat | None, frame: str | None) -> dict[str, object] | None:
     """Return the form of predicted boxes that the options say, if they say one."""
     if box_format is None and frame is None:
         return None
     size = re.fullmatch(r"([1-9][0-9]*)x([1-9][0-9]*)", frame or "")
     if box_format is None or size is None:
-        raise click.UsageError("Give --box-format and --frame together, the frame as 1024x1024.")
-    return {"format": box_format, "width_px": int(size[1]), "height_px": int(size[2])}
-
-
-@app.group()
-def baseline() -> None:
-    """Write submissions that never see a pixel, from frozen tables."""
+        raise UsageError("Give --box-format and --frame together, the frame as 1024x1024.")
+    return {"format": box_format.value, "width_px": int(size[1]), "height_px": int(size[2])}
 
 
 @baseline.command("metadata", epilog="Example: cxrspec baseline metadata nih-cxr14-findings@adjudicated-pool-v1")
-@definition_argument
-@json_option
-def baseline_metadata(reference: Reference, as_json: bool) -> None:
+def baseline_metadata(reference: DefinitionArgument, as_json: JsonOption = False) -> None:
     """Write the probe of age, sex, view and follow-up number.
 
     It is the floor that every image model must beat.
@@ -117,12 +141,15 @@ def baseline_metadata(reference: Reference, as_json: bool) -> None:
     epilog="Example: cxrspec baseline labels nih-cxr14-adjudicated@pneumothorax-nodule-v1 --system mined "
     "--covariate nih_labels --finding pneumothorax=Pneumothorax --finding 'nodule_or_mass=Nodule|Mass'",
 )
-@definition_argument
-@click.option("--system", required=True, help="Name of the system.")
-@click.option("--covariate", required=True, help="Frozen covariate whose cells hold names joined by '|'.")
-@click.option("--finding", multiple=True, required=True, help="our=NAME or our='NAME|NAME': what counts for a finding.")
-@json_option
-def baseline_labels(reference: Reference, system: str, covariate: str, finding: Sequence[str], as_json: bool) -> None:
+def baseline_labels(
+    reference: DefinitionArgument,
+    system: Annotated[str, typer.Option(help="Name of the system.")],
+    covariate: Annotated[str, typer.Option(help="Frozen covariate whose cells hold names joined by '|'.")],
+    finding: Annotated[
+        list[str], typer.Option(metavar="OUR=NAME", help="our=NAME or our='NAME|NAME': what counts for a finding.")
+    ],
+    as_json: JsonOption = False,
+) -> None:
     """Write the names in a covariate as scores of 1 and 0.
 
     So the scores of other labels of the same images stand beside those of systems.
@@ -137,10 +164,11 @@ def baseline_labels(reference: Reference, system: str, covariate: str, finding: 
 
 
 @baseline.command("boxes", epilog="Example: cxrspec baseline boxes nih-cxr14-localization@bbox-2017-v1 --kind mean-box")
-@definition_argument
-@click.option("--kind", required=True, help="whole-image, mean-box or tiny-box.")
-@json_option
-def baseline_boxes(reference: Reference, kind: str, as_json: bool) -> None:
+def baseline_boxes(
+    reference: DefinitionArgument,
+    kind: Annotated[str, typer.Option(help="whole-image, mean-box or tiny-box.")],
+    as_json: JsonOption = False,
+) -> None:
     """Write the boxes of a localizer that sees no image.
 
     They show what the criterion rewards.
