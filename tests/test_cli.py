@@ -132,7 +132,6 @@ def test_wrong_usage_ends_in_two(project: Project, arguments: list[str]) -> None
         ["validate", "tiny@v9"],
         ["validate", "absent.yaml"],
         ["freeze", "tiny@v9"],
-        ["items", "tiny@v1"],
         ["items", "tiny@v1:dev"],
         ["fetch", "tiny@v9"],
         ["fetch", "tiny@v1", "--source", "other", "--as", "x"],
@@ -537,3 +536,15 @@ def test_a_process_of_its_own_does_the_same(project: Project) -> None:
     done = process("show", "tiny@v9", cwd=project.root)
     assert (1, "", True) == (done.returncode, done.stdout, done.stderr.startswith("error: "))
     assert json.loads(process("list", "--json", cwd=project.root).stdout)[0]["reference"] == str(REF)
+
+
+def test_list_says_that_a_known_lock_is_missing(project: Project) -> None:
+    """A deleted lock does not unfreeze, and the list does not say that it does."""
+    project.path(LOCK).unlink()
+    assert "lock missing" == project.run("list", "--json").json[0]["state"]
+
+
+def test_items_without_a_subset_is_wrong_usage(project: Project) -> None:
+    """A reference that names no subset is a mistake of the call, not of the registry."""
+    ran = project.run("items", "tiny@v1")
+    assert (2, True) == (ran.code, "Name a subset: tiny@v1:SUBSET." in ran.err)

@@ -465,3 +465,10 @@ def test_a_claim_is_of_one_form(claim: dict[str, Any]) -> None:
 def test_a_tally_by_finding_needs_its_findings() -> None:
     """One number for all findings says nothing."""
     assert {"expect/test/positives": "field-type"} == codes(edited(wide(), "expect/test/positives", 4))
+
+
+def test_a_source_without_files_is_one_fault() -> None:
+    """What refers to a source whose own fields are wrong is not wrong for that."""
+    document = wide()
+    del document["sources"]["tiny"]["files"]
+    assert {"sources/tiny/files": "field-missing"} == codes(document)

@@ -25,8 +25,14 @@ def check_references(document: Mapping[str, Any], model: type[Fields], task: typ
         "subset": list(mapping_at(document, "subsets")),
         **(task.declared(document) if task else {}),
     }
+    sources = mapping_at(document, "sources")
+    faulty = {
+        name for name in sources if not mapping_at(sources[name], "files")
+    }  # told already; nobody knows its files
     for one in (model, task) if task else (model,):
         for path, kind, name in mentions(one, document):
+            if kind == "source" and name.partition("/")[0] in faulty:
+                continue
             if name not in declared.get(kind, (name,)):
                 yield undeclared(document_path(document, path)[0], kind, name, declared[kind])
     yield from _check_names(document)

@@ -42,10 +42,12 @@ def list_definitions(as_json: JsonOption = False) -> None:
 
     def one(reference: Reference) -> None:
         subsets = registry.read_lock(reference).subsets if reference in frozen else {}
+        # asked of git only for what has no lock here: deleting a lock does not unfreeze
+        unfrozen = "lock missing" if reference not in frozen and registry.known_lock(reference) else "authored"
         rows.append(
             {
                 "reference": str(reference),
-                "state": "frozen" if reference in frozen else "authored",
+                "state": "frozen" if reference in frozen else unfrozen,
                 "subsets": {name: subset["items"] for name, subset in subsets.items()},
                 "systems": registry.systems(reference),
             }
@@ -212,6 +214,8 @@ def items(
 
     Its sha256 is the subset's digest, whose first 16 digits are the subset id.
     """
+    if reference.subset is None:
+        raise UsageError(f"Name a subset: {reference}:SUBSET.")
     table = open_registry().read_subset(reference, covariates=covariates, restricted=restricted)
     sys.stdout.buffer.write(table.text)
 
