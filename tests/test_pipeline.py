@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cxrspec import pipeline
-from cxrspec.pipeline import BEGIN, END, dvc_add, is_root, stage_name, update_pipelines
+from cxrspec.pipeline import BEGIN, END, dvc_add, is_made_by_stage, is_root, stage_name, update_pipelines
 from cxrspec.reference import Reference
 from project import FOLDER, LOCK, REF, SPEC, Project, authored_project, frozen_project, refusal
 
@@ -183,3 +183,12 @@ def test_the_references_of_the_locks_are_all_there_is(project: Project) -> None:
     update_pipelines(project.registry)
     assert "freeze-tiny_v2" not in stages(project)
     assert REF == project.lock.reference
+
+
+def test_predictions_that_a_stage_makes_are_not_added_to_dvc(tmp_path: Path) -> None:
+    """A path that a pipeline file names as an out is the stage's; any other is added by hand."""
+    project = frozen_project(tmp_path)
+    path = project.path(f"{FOLDER}/submissions/metadata-only/predictions.tsv")
+    assert not is_made_by_stage(project.registry, path)
+    project.write("dvc.yaml", f"stages:\n  a:\n    cmd: x\n    outs:\n      - {project.registry.name(path)}\n")
+    assert is_made_by_stage(project.registry, path)

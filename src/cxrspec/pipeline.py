@@ -62,6 +62,14 @@ def is_root(lock: Lock) -> bool:
     return lock.redistribute and all(source["kind"] == "wheel" for source in lock.definition["sources"].values())
 
 
+def is_made_by_stage(registry: Registry, path: Path) -> bool:
+    """Return whether a stage of either pipeline file names a path, so that DVC makes it and `dvc add` would refuse."""
+    for file in (registry.root / "dvc.yaml", registry.root / "registry" / "dvc.yaml"):
+        if file.is_file() and f"- {_relative(path, file.parent)}\n" in file.read_text(encoding="utf-8"):
+            return True
+    return False
+
+
 def dvc_add(registry: Registry, path: Path, *, push: bool = True) -> bool:
     """Put one file under DVC, without `push` so that it never leaves this machine; return False where there is no DVC.
 

@@ -100,7 +100,7 @@ def submit(
             card=card,
             trained_on="unknown" if trained_on is None else trained_on,
         )
-    _submit(request, registry, tracked=True, as_json=as_json)
+    _submit(request, registry, as_json=as_json)
 
 
 def _repeated(old: Reference, reference: Reference, registry: Registry, *, alone: bool) -> Request:
@@ -133,7 +133,7 @@ def baseline_metadata(reference: DefinitionArgument, as_json: JsonOption = False
     from cxrspec.baselines import metadata_request
 
     registry = open_registry()
-    _submit(metadata_request(reference, registry), registry, tracked=False, as_json=as_json)
+    _submit(metadata_request(reference, registry), registry, as_json=as_json)
 
 
 @baseline.command(
@@ -160,7 +160,7 @@ def baseline_labels(
     registry = open_registry()
     names = {ours: theirs.split("|") for ours, theirs in parse_heads(finding).items()}
     request = labels_request(reference, system, registry, covariate=covariate, names=names)
-    _submit(request, registry, tracked=False, as_json=as_json)
+    _submit(request, registry, as_json=as_json)
 
 
 @baseline.command("boxes", epilog="Example: cxrspec baseline boxes nih-cxr14-localization@bbox-2017-v1 --kind mean-box")
@@ -176,18 +176,19 @@ def baseline_boxes(
     from cxrspec.baselines import boxes_request
 
     registry = open_registry()
-    _submit(boxes_request(reference, kind, registry), registry, tracked=False, as_json=as_json)
+    _submit(boxes_request(reference, kind, registry), registry, as_json=as_json)
 
 
-def _submit(request: Request, registry: Registry, *, tracked: bool, as_json: bool) -> None:
-    """Write a submission; `tracked` puts its predictions under DVC, where no stage makes them again."""
-    from cxrspec.pipeline import dvc_add
+def _submit(request: Request, registry: Registry, *, as_json: bool) -> None:
+    """Write a submission, and put its predictions under DVC unless a stage makes them."""
+    from cxrspec.pipeline import dvc_add, is_made_by_stage
     from cxrspec.report import terminal
     from cxrspec.submit import submit as write_submission
 
     submission, notes = write_submission(request, registry)
     path = registry.submission_folder(request.reference, submission.system) / submission.predictions.file
     may_leave = registry.read_lock(request.reference).redistribute
+    tracked = not is_made_by_stage(registry, path)
     is_stored = tracked and dvc_add(registry, path, push=may_leave)
     if as_json:
         document = submission.model_dump(exclude_none=True)
