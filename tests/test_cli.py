@@ -548,3 +548,18 @@ def test_items_without_a_subset_is_wrong_usage(project: Project) -> None:
     """A reference that names no subset is a mistake of the call, not of the registry."""
     ran = project.run("items", "tiny@v1")
     assert (2, True) == (ran.code, "Name a subset: tiny@v1:SUBSET." in ran.err)
+
+
+def test_work_in_progress_is_shown_on_a_terminal_only(project: Project) -> None:
+    """Long work says on a terminal what it is doing; a log holds results and problems only."""
+    import pty
+
+    master, slave = pty.openpty()
+    code = f"import sys; sys.argv = ['cxrspec', 'score', '{REF}']; from cxrspec.cli import main; main()"
+    command = [sys.executable, "-c", code]
+    settings = {**os.environ, "TERM": "xterm"}
+    subprocess.run(command, cwd=project.root, env=settings, stdout=subprocess.DEVNULL, stderr=slave, check=True)
+    os.close(slave)
+    assert "scoring tiny@v1/ours" in os.read(master, 65536).decode()
+    os.close(master)
+    assert "scoring" not in project.run("score", str(REF)).err

@@ -41,7 +41,8 @@ def score(
     done: list[dict[str, Any]] = []
 
     def system(reference: Reference) -> bool:
-        scored = score_system(reference.definition, reference.system or "", registry)
+        with terminal.working(f"scoring {reference}"):
+            scored = score_system(reference.definition, reference.system or "", registry)
         done.append({"reference": str(reference), "state": scored.state, "report": scored.report})
         if not as_json:
             terminal.show_issues(scored.notes, kind="note")
@@ -117,19 +118,28 @@ def audit(
 
     Each link is derived again: held, broken, or not checked with the reason. Nothing is written.
     """
-    from cxrspec.audit import audit_definition, audit_system, systems_to_audit
+    from cxrspec.audit import Audit, audit_definition, audit_system, systems_to_audit
     from cxrspec.report import terminal
 
     registry = open_registry()
-    audits = []
-    with open_store(registry, mirror) as store:
-        for reference in references or registry.frozen():
-            audits.append(audit_definition(reference, registry, store if deep else None))
-            systems = [reference.system] if reference.system else systems_to_audit(reference, registry)
-            audits += [audit_system(reference, system, registry) for system in systems]
+    audits: list[Audit] = []
+
+    def done(one: Audit) -> None:
+        audits.append(one)
+        if not as_json:  # at once: a long audit shows how far it is
+            terminal.show_audit(one.as_json())
+
+    for reference in references or registry.frozen():
+        if deep:
+            with open_store(registry, mirror) as store:
+                found = audit_definition(reference, registry, store)
+        else:
+            found = audit_definition(reference, registry)
+        done(found)
+        for system in [reference.system] if reference.system else systems_to_audit(reference, registry):
+            with terminal.working(f"scoring {reference.definition}/{system} again"):
+                found = audit_system(reference, system, registry)
+            done(found)
     if as_json:
         print_json([one.as_json() for one in audits])
-    else:
-        for one in audits:
-            terminal.show_audit(one.as_json())
     leave(not all(one.is_sound(strict=strict) for one in audits))

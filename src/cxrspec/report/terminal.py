@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -48,6 +49,17 @@ def say(line: str, style: str = "") -> None:
 def note(line: str) -> None:
     """Print a line beside the results, on stderr."""
     Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), _harmless(line)), soft_wrap=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say on a terminal what is being done while the block runs, and nothing in a log."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(Text(_harmless(what))):
+        yield
 
 
 def show_issues(issues: Iterable[Issue], *, kind: str = "error") -> None:
