@@ -1,7 +1,6 @@
 """Own the picture of one item and finding: heatmap, reference and detected boxes in one self-contained SVG.
 
-It draws what it is given: no thresholds, no matching, no files. Boxes are half-open (row0, col0, row1, col1) in pixels
-of the frame, and stand in the SVG as such.
+It draws what it is given: no thresholds, no matching, no files. Boxes are half-open (row0, col0, row1, col1) pixels.
 """
 
 from __future__ import annotations
