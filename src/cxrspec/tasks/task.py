@@ -38,6 +38,10 @@ class ItemColumns(Protocol):
         """Say where a cell stands (`labels:17 column 'Finding Labels'`), for messages."""
 
 
+MAX_LEFT_OUT: Final = 0.01
+"""Largest share of undefined resamples where a definition states none; it never changes."""
+
+
 class Interval(Fields):
     """A percentile bootstrap interval over the units of the test subset; nothing is refitted."""
 
@@ -48,9 +52,25 @@ class Interval(Fields):
     max_left_out: Share | None = None
     """Largest share of resamples that may be undefined before the interval is null; 0.01 where absent."""
 
+    def entry(self, values: NDArray[np.float64] | None, reason: str | None) -> dict[str, Any]:
+        """Return the interval as a report holds it, from resampled values [R]; null for `reason` without any."""
+        from cxrspec.metrics import Interval as Found
+        from cxrspec.metrics import percentile_interval
 
-MAX_LEFT_OUT: Final = 0.01
-"""Largest share of undefined resamples where a definition states none; it never changes."""
+        found = Found(None, None, self.resamples, self.resamples, reason or "")
+        if values is not None:
+            allowed = MAX_LEFT_OUT if self.max_left_out is None else self.max_left_out
+            found = percentile_interval(values, self.level, allowed)
+        return {
+            "method": self.method,
+            "unit": self.unit,
+            "level": self.level,
+            "resamples": self.resamples,
+            "n_left_out": found.n_left_out,
+            "low": found.low,
+            "high": found.high,
+            "reason": found.reason or None,
+        }
 
 
 @dataclass(frozen=True, slots=True)

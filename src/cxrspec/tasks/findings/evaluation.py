@@ -14,23 +14,21 @@ from cxrspec.digest import Table, seed_hash_order
 from cxrspec.errors import Issue, listed
 from cxrspec.metrics import (
     RANKING_METRICS,
-    Interval,
     ProbeSettings,
     bootstrap_ranking,
     count_distinct,
     fit_probe,
     is_coarse,
     mean_over_findings,
-    percentile_interval,
     stratified_folds,
     tied_pair_share,
     undefined_reason,
 )
-from cxrspec.tasks.task import MAX_LEFT_OUT, Evaluation, EvaluationInput
+from cxrspec.tasks.task import Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
     from cxrspec.tasks.findings import FindingsTask, Metric, Probe
-    from cxrspec.tasks.task import Interval as IntervalFields
+    from cxrspec.tasks.task import Interval
 
 INVERTED_AUROC: Final = 0.35
 INVERTED_POSITIVES: Final = 20
@@ -116,26 +114,12 @@ class _ScoredSubset:
             "intervals": [self._interval(metric, fields, column, reason) for fields in metric.interval],
         }
 
-    def _interval(
-        self, metric: Metric, fields: IntervalFields, column: int | None, reason: str | None
-    ) -> dict[str, Any]:
+    def _interval(self, metric: Metric, fields: Interval, column: int | None, reason: str | None) -> dict[str, Any]:
         """Return the interval of one finding, or of the mean over the findings where `column` is None."""
-        interval = Interval(None, None, fields.resamples, fields.resamples, reason or "")
-        if reason is None:
-            values = self._resamples(fields.unit, fields.resamples)[metric.kind]
-            chosen = mean_over_findings(values) if column is None else values[:, column]
-            allowed = MAX_LEFT_OUT if fields.max_left_out is None else fields.max_left_out
-            interval = percentile_interval(chosen, fields.level, allowed)
-        return {
-            "method": fields.method,
-            "unit": fields.unit,
-            "level": fields.level,
-            "resamples": fields.resamples,
-            "n_left_out": interval.n_left_out,
-            "low": interval.low,
-            "high": interval.high,
-            "reason": interval.reason or None,
-        }
+        if reason is not None:
+            return fields.entry(None, reason)
+        values = self._resamples(fields.unit, fields.resamples)[metric.kind]
+        return fields.entry(mean_over_findings(values) if column is None else values[:, column], None)
 
     def _resamples(self, unit: str, resamples: int) -> dict[str, Floats]:
         key = (unit, resamples)

@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 from cxrspec.digest import Table
 from cxrspec.metrics import (
     BLOCK,
-    Interval,
     heatmap_boxes,
     match_boxes,
-    percentile_interval,
     resample_counts,
     stack_boxes,
 )
 from cxrspec.tasks.localization.reference import reference_arrays
-from cxrspec.tasks.task import MAX_LEFT_OUT, Drawing, Evaluation, EvaluationInput
+from cxrspec.tasks.task import Drawing, Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
     from cxrspec.tasks.localization import BoxMetric, Heatmaps, LocalizationTask, Score
-    from cxrspec.tasks.task import Interval as IntervalFields
+    from cxrspec.tasks.task import Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -164,7 +162,7 @@ class _Scored:
             "value": None if undefined else sum(values) / len(values),
             "reason": reason,
             "intervals": [
-                _interval(fields, np.mean([of_finding[i] for of_finding in resampled], axis=0), reason)
+                fields.entry(None if reason else np.mean([of_finding[i] for of_finding in resampled], axis=0), reason)
                 for i, fields in enumerate(metric.interval)
             ],
             "findings": findings,
@@ -187,7 +185,7 @@ class _Scored:
             "n_boxes": len(self.reference[name].boxes),
             "n_detected": len(self.detected[score.threshold][name].boxes),
             "intervals": [
-                _interval(fields, values, reason)
+                fields.entry(None if reason else values, reason)
                 for fields, values in zip(score.metric.interval, resampled, strict=True)
             ],
             "resampled": resampled,
@@ -235,7 +233,7 @@ class _Scored:
         np.add.at(counts, items, flags)
         return counts
 
-    def _weights_of(self, fields: IntervalFields) -> Floats:
+    def _weights_of(self, fields: Interval) -> Floats:
         """Return how often each item occurs in each resample, [n_items, resamples]."""
         key = (fields.unit, fields.resamples)
         if key not in self._weights:
@@ -245,20 +243,3 @@ class _Scored:
             blocks = [resample_counts(stream, block, n_units)[units] for block in range(-(-fields.resamples // BLOCK))]
             self._weights[key] = np.concatenate(blocks, axis=1)[:, : fields.resamples].astype(np.float64)
         return self._weights[key]
-
-
-def _interval(fields: IntervalFields, values: Floats, reason: str | None) -> dict[str, Any]:
-    found = Interval(None, None, fields.resamples, fields.resamples, reason or "")
-    if reason is None:
-        allowed = MAX_LEFT_OUT if fields.max_left_out is None else fields.max_left_out
-        found = percentile_interval(values, fields.level, allowed)
-    return {
-        "method": fields.method,
-        "unit": fields.unit,
-        "level": fields.level,
-        "resamples": fields.resamples,
-        "n_left_out": found.n_left_out,
-        "low": found.low,
-        "high": found.high,
-        "reason": found.reason or None,
-    }
