@@ -34,6 +34,19 @@ def git_etag(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\x00" % len(data) + data).hexdigest()
 
 
+def hub_etag(path: str, data: bytes) -> str:
+    """Return the etag that a hub gives a file: the sha256 of a large one, which is one of Parquet here."""
+    return hashlib.sha256(data).hexdigest() if path.endswith(".parquet") else git_etag(data)
+
+
+def hub_entry(path: str, data: bytes) -> dict[str, Any]:
+    """Return what the tree of a hub says of a file."""
+    entry: dict[str, Any] = {"type": "file", "path": path, "size": len(data), "oid": git_etag(data)}
+    if path.endswith(".parquet"):
+        entry["lfs"] = {"oid": hub_etag(path, data), "size": len(data), "pointerSize": 134}
+    return entry
+
+
 class Server:
     """The answers by path, and what was asked and sent."""
 
@@ -73,11 +86,14 @@ class Server:
         self.serve(f"/simple/{package}/", page.encode(), headers={"Content-Type": "text/html"})
 
     def serve_data_set(self, repository: str, commit: str, files: dict[str, bytes]) -> None:
-        """Answer the five routes of a hub for a data set: resolve, info, revision, tree and paths-info."""
+        """Answer the five routes of a hub for a data set: resolve, info, revision, tree and paths-info.
+
+        Parquet files stand in git-lfs, as on a hub: their etag is their sha256.
+        """
         for path, data in files.items():
-            headers = {"X-Repo-Commit": commit, "ETag": f'"{git_etag(data)}"'}
+            headers = {"X-Repo-Commit": commit, "ETag": f'"{hub_etag(path, data)}"'}
             self.serve(self.resolve_path(repository, commit, path), data, headers=headers)
-        entries = [{"type": "file", "path": p, "size": len(d), "oid": git_etag(d)} for p, d in sorted(files.items())]
+        entries = [hub_entry(path, data) for path, data in sorted(files.items())]
         siblings = [{"rfilename": e["path"], "size": e["size"], "blobId": e["oid"]} for e in entries]
         info = {"id": repository, "sha": commit, "private": False, "tags": [], "siblings": siblings}
         api = f"/api/datasets/{repository}"

@@ -735,7 +735,7 @@ def test_filled_mirror_serves_a_machine_without_network(
     """A mirror filled from sources of every kind is enough to open them all, to equal results, with an empty cache."""
     (tmp_path / "own.txt").write_bytes(b"own" * 50)
     sources, folder = all_kinds(index), tmp_path / "usb" / "mirror"
-    filled = fill_mirror(sources, store, folder)
+    filled = fill_mirror(sources, store, folder, {})
     here = [open_file(source, "labels", store, source_name=name) for name, source in sources.items()]
     index.asked.clear()
     there = Store(tmp_path / "empty", (folder,), tmp_path / "nowhere", offline=True)

@@ -137,6 +137,7 @@ def _read_lock(audit: Audit, reference: Reference, registry: Registry) -> Lock |
         "combined_id": lock.document["combined_id"],
         "subsets": {
             name: {"id": lock.subset_ids[name], "items": subset["items"], "groups": subset["groups"]}
+            | ({"upstream_id": lock.upstream_ids[name]} if name in lock.upstream_ids else {})
             for name, subset in lock.subsets.items()
         },
         "sources": lock.document["sources"],

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from cxrspec.definition import Conditions, Definition, ItemList, Pool, Subset, Where
+from cxrspec.claims import Claim, cell_claims, cells_of, count_claims
+from cxrspec.definition import Conditions, Definition, HubSource, ItemList, Pool, Subset, Where
 from cxrspec.digest import Table, seed_hash_order
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
-from cxrspec.expectations import Expectations, Expected, PoolExpectations
-from cxrspec.items import JoinedItems, SourceFiles
+from cxrspec.items import JoinedItems
 from cxrspec.selection import stratified_choice
-from cxrspec.sources import OpenedFile, Store
+from cxrspec.source_files import SourceFiles
+from cxrspec.sources import OpenedFile, Store, place_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,31 +25,6 @@ if TYPE_CHECKING:
 
 COUNTED_VALUES: Final = 20
 """Covariates with at most this many distinct values are counted by value (view, sex; not age)."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One expected count beside the one found."""
-
-    path: str
-    expected: Expected
-    found: int | None
-    """None where the definition expects a count that nothing counts."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether the count found is as claimed."""
-        return self.found is not None and self.expected.allows(self.found)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the count found is the one that was claimed first."""
-        return self.found == (self.expected.value if self.expected.any_of is None else self.expected.any_of[0])
-
-    @property
-    def is_fatal(self) -> bool:
-        """Whether freezing must stop: a claim `within` depends on unstated tie-breaking and never stops it."""
-        return not self.holds and (self.expected.within is None or self.found is None)
 
 
 @dataclass(frozen=True)
@@ -79,25 +55,50 @@ def compile_definition(definition: Definition, store: Store) -> Compiled:
         DefinitionError: for data that contradicts the definition (not for unmet claims: see `Compiled.claims`).
         SourceError: for a source that cannot be opened or is not the pinned one.
     """
-    files = SourceFiles(definition, store)
+    refuse_unnamed(definition)
+    return compile_files(SourceFiles(definition, store))
+
+
+def compile_files(files: SourceFiles) -> Compiled:
+    """Compile from the files of a definition's sources, some of which may be open already; raises as the above."""
     files.open_all()
-    items = JoinedItems(files)
-    compiler = _Compiler(definition, items)
-    subsets = compiler.subsets()
-    roster, roster_counts = compiler.roster()
-    claims = list(_claims(definition, {**{n: s.counts for n, s in subsets.items()}, "roster": roster_counts}))
-    return Compiled(definition, roster, roster_counts, subsets, files.opened, claims)
+    compilation = Compilation(files)
+    subsets = compilation.subsets()
+    roster, roster_counts = compilation.roster()
+    counts = {**{name: subset.counts for name, subset in subsets.items()}, "roster": roster_counts}
+    cells = {name: cells_of(subset.table, subset.covariates) for name, subset in subsets.items()}
+    claims = list(count_claims(files.definition, counts)) + list(cell_claims(files.definition, cells))
+    return Compiled(files.definition, roster, roster_counts, subsets, files.opened, claims)
 
 
-class _Compiler:
+def refuse_unnamed(definition: Definition) -> None:
+    """Refuse a definition whose publisher does not say which shards it means; raises DefinitionError with each."""
+    hint = f"Run 'cxrspec discover {definition.reference}' to find them, and pin them in the next definition version"
+    if issues := [Issue("source-unnamed", where, said, hint) for where, said in unnamed_shards(definition)]:
+        raise DefinitionError(issues)
+
+
+def unnamed_shards(definition: Definition) -> list[tuple[str, str]]:
+    """Return place and description of every table whose shards the definition does not name."""
+    return [
+        (place_of(name, file), f"the publisher does not name the {one.count} shards of '{one.match}'")
+        for name, source in definition.sources.items()
+        if isinstance(source, HubSource)
+        for file, one in source.files.items()
+        if one.match is not None
+    ]
+
+
+class Compilation:
     """Holds the items of one compilation while its subsets are chosen."""
 
-    def __init__(self, definition: Definition, items: JoinedItems) -> None:
-        self.definition = definition
-        self.items = items
+    def __init__(self, files: SourceFiles) -> None:
+        """Read the items, the covariates and the splits."""
+        self.definition = files.definition
+        self.items = items = JoinedItems(files)
         self.covariates = {
             name: [cell.strip() for cell in items.cells(column)]
-            for name, column in sorted((definition.items.covariates or {}).items())
+            for name, column in sorted((self.definition.items.covariates or {}).items())
         }
         self.ignored_ids: dict[str, int] = {}
         self.splits = self._splits()
@@ -108,7 +109,7 @@ class _Compiler:
         """Return the table of all items with their split, and its counts."""
         items = self.items
         table = Table.sorted(("item_id", "group_id", "split"), (items.item_ids, items.group_ids, self.split_of))
-        counts = self._counts(range(len(items.item_ids)))
+        counts = self.counts_of(range(len(items.item_ids)))
         counts["splits"] = {name: len(rows) for name, rows in self.splits.items()}
         if self.ignored_ids:
             counts["ignored_list_ids"] = dict(sorted(self.ignored_ids.items()))
@@ -155,8 +156,8 @@ class _Compiler:
             issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
         if issues:
             raise DefinitionError(issues)
-        counts = self._counts(chosen) | task.tally(kept)
-        counts["pool"] = self._counts(pool) | task.tally(columns)
+        counts = self.counts_of(chosen) | task.tally(kept)
+        counts["pool"] = self.counts_of(pool) | task.tally(columns)
         if subset.disjoint_from:
             counts["removed_as_disjoint"] = removed
         ids, groups = ([names[i] for i in chosen] for names in (self.items.item_ids, self.items.group_ids))
@@ -165,7 +166,7 @@ class _Compiler:
 
     def _pool(self, name: str, subset: Subset) -> tuple[list[int], int]:
         """Return the rows that the subset chooses from, and how many more its disjointness took away."""
-        pool = sorted(self._meeting(subset.pool))
+        pool = sorted(self.meeting(subset.pool))
         if not pool:
             raise DefinitionError(Issue("subset-empty", f"subset {name}", "no item meets the conditions of its pool"))
         if subset.disjoint_from is None:
@@ -184,7 +185,7 @@ class _Compiler:
         if select.all:
             return list(range(len(pool)))
         if select.stratified is None:
-            wanted = self._meeting(select)
+            wanted = self.meeting(select)
             return [i for i, row in enumerate(pool) if row in wanted]
         order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
         strata: NDArray[np.bool_] = task.strata(columns)[order]
@@ -196,7 +197,7 @@ class _Compiler:
             raise DefinitionError(issue) from None
         return sorted(position for position, taken in zip(order, chosen, strict=True) if taken)
 
-    def _meeting(self, conditions: Conditions) -> set[int]:
+    def meeting(self, conditions: Conditions) -> set[int]:
         """Return the rows of the items that meet every condition."""
         rows = set(range(len(self.items.item_ids)))
         if isinstance(conditions, Pool) and conditions.split is not None:
@@ -228,7 +229,7 @@ class _Compiler:
         issues: list[Issue] = []
         for name, conditions in sorted((self.definition.splits or {}).items()):
             try:
-                splits[name] = self._meeting(conditions)
+                splits[name] = self.meeting(conditions)
             except DefinitionError as error:
                 issues += error.issues
         if issues:
@@ -249,7 +250,8 @@ class _Compiler:
             raise DefinitionError(issues)
         return split_of
 
-    def _counts(self, rows: Sequence[int]) -> dict[str, Any]:
+    def counts_of(self, rows: Sequence[int]) -> dict[str, Any]:
+        """Count items, groups and the values of covariates among the items of some positions."""
         counts: dict[str, Any] = {"items": len(rows), "groups": len({self.items.group_ids[row] for row in rows})}
         values = {name: Counter(cells[row] for row in rows) for name, cells in self.covariates.items()}
         kept = {name: dict(sorted(found.items())) for name, found in values.items() if len(found) <= COUNTED_VALUES}
@@ -272,29 +274,3 @@ def _in_order(subsets: Mapping[str, Subset]) -> list[str]:
             chain.append(other)
         ordered += [one for one in reversed(chain) if one not in ordered]
     return ordered
-
-
-def _claims(definition: Definition, counts: Mapping[str, Mapping[str, Any]]) -> Iterator[Claim]:
-    for name, expected in sorted((definition.expect or {}).items()):
-        yield from _compared(f"{name}", expected, counts[name])
-
-
-def _compared(path: str, expected: PoolExpectations, counts: Mapping[str, Any]) -> Iterator[Claim]:
-    for name in ("items", "groups"):
-        if (claim := getattr(expected, name)) is not None:
-            yield Claim(f"{path}.{name}", claim, counts[name])
-    for name, tally in (expected.tallies or {}).items():
-        found = counts.get(name)
-        if isinstance(tally, Expected):
-            yield Claim(f"{path}.{name}", tally, found if isinstance(found, int) else None)
-        else:
-            yield from _counted(f"{path}.{name}", tally, found)
-    for name, values in (expected.covariates or {}).items():
-        yield from _counted(f"{path}.covariates.{name}", values, counts.get("covariates", {}).get(name))
-    if isinstance(expected, Expectations) and expected.pool:
-        yield from _compared(f"{path}.pool", expected.pool, counts["pool"])
-
-
-def _counted(path: str, claims: Mapping[str, Expected], found: Any) -> Iterator[Claim]:
-    for name, claim in claims.items():
-        yield Claim(f"{path}.{name}", claim, found.get(name, 0) if isinstance(found, Mapping) else None)

@@ -182,6 +182,10 @@ class Subset(Fields):
     disjoint_by: Literal["group_id", "item_id"] | None = None
     contained_in: Annotated[list[Text] | None, DESCRIPTIVE] = None
     """Subsets `benchmark@definition_version:subset` that hold every item of this one, checked where they are here."""
+    same_as: Annotated[list[Text] | None, DESCRIPTIVE] = None
+    """Subsets that hold the same items with the same labels, checked where they are here."""
+    upstream_id: Annotated[Text | None, DESCRIPTIVE] = None
+    """What the publisher calls this subset; it is shown beside our own id and never instead of it."""
 
     @model_validator(mode="after")
     def _disjoint_pair(self) -> Subset:

@@ -108,6 +108,14 @@ class Table:
         Raises:
             ValueError: if the bytes are not the canonical text of a table.
         """
+        table = cls.parse(data)
+        if not _ascends(table.item_ids):
+            raise ValueError("the rows of the table are not in the order of their ids, each once")
+        return table
+
+    @classmethod
+    def parse(cls, data: bytes) -> Table:
+        """Read text of this form back, whatever the order of its rows; raises ValueError as `decode` does."""
         text = data.decode("utf-8")
         if not text.endswith("\n"):
             raise ValueError("the text of a table ends with a line feed")
@@ -119,10 +127,7 @@ class Table:
         cells = body.replace("\n", "\t").split("\t") if n_tabs else []
         if "\\" in text:
             cells = [_unescape(cell) for cell in cells]
-        table = cls(header, tuple(cells[i :: len(header)] for i in range(len(header))))
-        if not _ascends(table.item_ids):
-            raise ValueError("the rows of the table are not in the order of their ids, each once")
-        return table
+        return cls(header, tuple(cells[i :: len(header)] for i in range(len(header))))
 
     @cached_property
     def text(self) -> bytes:

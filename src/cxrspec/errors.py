@@ -101,6 +101,7 @@ CODES: dict[str, str] = {
     "source-changed": "the bytes of a source are not those of its pin",
     "source-not-data": "the file is a pointer, a page or another thing than the data",
     "source-file-missing": "a source has no file of that name",
+    "source-unnamed": "the definition does not say which shards its publisher means",
     "source-access": "the host asks for a login, for terms to be accepted, or to slow down",
     # -- containers and tables
     "container": "the container cannot be opened as one table",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from cxrspec.fields import Count, Fields, Identifier, ShortForm
+from cxrspec.fields import Count, Fields, Identifier, ShortForm, Text
 
 
 class Expected(Fields):
@@ -78,3 +78,5 @@ class Expectations(PoolExpectations):
     """What the publisher claims of one subset and of its pool, or of `roster`."""
 
     pool: PoolExpectations | None = None
+    cells: dict[Text, dict[Identifier, str | int]] | None = None
+    """Published items: item id, then cells of the subset's table and of its covariates by column."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from cxrspec.compiler import Claim, Compiled, compile_definition
+from cxrspec.claims import Claim, claim_table
+from cxrspec.compiler import Compiled, compile_definition, unnamed_shards
 from cxrspec.containment import check_containment
 from cxrspec.definition import Definition
 from cxrspec.digest import combined_id, json_text, short_id
@@ -36,10 +37,7 @@ class Frozen:
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as `--json` prints it."""
-        claims = [
-            {"claim": one.path, "claimed": str(one.expected), "found": one.found, "holds": one.holds}
-            for one in self.claims
-        ]
+        claims = [claim.as_json() for claim in self.claims]
         notes = [note.as_json() for note in self.notes]
         ids = self.lock.subset_ids
         return {"reference": str(self.reference), "state": self.state, "subsets": ids, "claims": claims, "notes": notes}
@@ -92,6 +90,8 @@ def validate_definition(path: Path, registry: Registry) -> tuple[list[Issue], li
         notes = check_frozen(definition, lock, registry) if lock else []
     except CxrspecError as error:
         return error.issues, [], None
+    hint = f"Run 'cxrspec discover {definition.reference}'"
+    notes += [Issue("note", where, f"{said}; freeze refuses it", hint) for where, said in unnamed_shards(definition)]
     return [], notes, definition.digest
 
 
@@ -263,18 +263,4 @@ def _refuse_unmet_claims(compiled: Compiled, registry: Registry) -> None:
 
 def _near_claims(compiled: Compiled) -> list[Issue]:
     apart = [claim for claim in compiled.claims if not claim.is_fatal and not claim.is_exact]
-    return [
-        Issue("note", f"expect.{claim.path}", f"claimed {claim.expected}, found {claim.found:,}") for claim in apart
-    ]
-
-
-def claim_table(claims: list[Claim]) -> str:
-    """Lay out every claim beside what was found, as text."""
-    rows = [("expected of", "claimed", "found", "")]
-    for claim in claims:
-        found = "not counted" if claim.found is None else f"{claim.found:,}"
-        rows.append((claim.path, str(claim.expected), found, "" if claim.holds else "differs"))
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return "\n".join(
-        f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {mark}".rstrip() for a, b, c, mark in rows
-    )
+    return [Issue("note", f"expect.{claim.path}", f"claimed {claim.expected}, found {claim.shown}") for claim in apart]

@@ -6,83 +6,21 @@ Joins are by id and column name only, never by position.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from cxrspec.definition import Definition, ItemIdField, ItemList
-from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, SourceError, listed
+from cxrspec.definition import ItemIdField, ItemList
+from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
 from cxrspec.field_errors import shown
 from cxrspec.fields import Column
 from cxrspec.ids import Canonicalizer, IdRule
-from cxrspec.sources import OpenedFile, Store, open_file
-from cxrspec.tables import Table, read_lines, read_table
+from cxrspec.source_files import SourceFiles
+from cxrspec.tables import Table
 
 
 def id_rule(item_id: ItemIdField) -> IdRule:
     """Return the rule by which ids of sources and submissions become item ids."""
     return IdRule(item_id.form, item_id.strip_suffix, item_id.prefix or "")
-
-
-@dataclass
-class SourceFiles:
-    """The files of a definition's sources, each opened and proved once."""
-
-    definition: Definition
-    store: Store
-    opened: dict[tuple[str, str], OpenedFile] = field(default_factory=dict)
-    _tables: dict[str, Table] = field(default_factory=dict)
-
-    def file(self, reference: str) -> OpenedFile:
-        """Open `source` or `source/file`; raises SourceError."""
-        source_name, _, file_name = reference.partition("/")
-        source = self.definition.sources[source_name]
-        key = (source_name, file_name or next(iter(source.files)))
-        if key not in self.opened:
-            self.opened[key] = open_file(source, key[1], self.store, source_name=source_name)
-        return self.opened[key]
-
-    def named(self, reference: str) -> OpenedFile:
-        """Open a file named by a person; raises DefinitionError for a name that the definition does not declare."""
-        declared = [f"{source}/{name}" for source, one in self.definition.sources.items() for name in one.files]
-        single = [source for source, one in self.definition.sources.items() if len(one.files) == 1]
-        if reference not in (*declared, *single):
-            message = f"unknown source '{reference}'; declared are {listed(declared)}"
-            raise DefinitionError(Issue("reference-unknown", "--source", message))
-        return self.file(reference)
-
-    def open_all(self) -> None:
-        """Open every file of every source, also those that no column is read from; raises SourceError with all."""
-        issues: list[Issue] = []
-        for name, source in self.definition.sources.items():
-            for file_name in source.files:
-                try:
-                    self.file(f"{name}/{file_name}")
-                except SourceError as error:
-                    issues += error.issues
-        if issues:
-            raise SourceError(issues)
-
-    def table(self, reference: str, columns: Iterable[str]) -> Table:
-        """Read columns of a source file; the caller names all that it will ever need from that file."""
-        if reference not in self._tables:
-            data = self.file(reference).read()
-            table = read_table(data, name=reference, columns=sorted(set(columns)))
-            cells = {name: _composed(column) for name, column in table.columns.items()}
-            self._tables[reference] = replace(table, columns=cells)
-        return self._tables[reference]
-
-    def list_cells(self, items: ItemList) -> list[str]:
-        """Return the raw ids of a list: the lines of a file, or a column of a table."""
-        data = self.file(items.source).read()
-        if items.column is None:
-            return read_lines(data, name=items.source)
-        return read_table(data, name=items.source, columns=[items.column]).columns[items.column]
-
-
-def _composed(cells: list[str]) -> list[str]:
-    """Return cells in Unicode's NFC, in which definitions are read too: what looks equal must be equal."""
-    return cells if "".join(cells).isascii() else [unicodedata.normalize("NFC", cell) for cell in cells]
 
 
 class JoinedItems:
@@ -100,7 +38,7 @@ class JoinedItems:
         self.definition = files.definition
         self.items = files.definition.items
         self.source = self.items.source
-        self._needed = _needed_columns(self.definition)
+        self._needed = files.needed
         table = files.table(self.source, self._needed[self.source])
         raw_ids = table.columns[self.items.item_id.column]
         self.canonicalizer = Canonicalizer.from_raw(id_rule(self.items.item_id), raw_ids)
@@ -242,20 +180,3 @@ class ItemRows:
     def place(self, column: Column, row: int) -> str:
         """Say where the cell of the `row`-th of these items stands."""
         return self.items.place(column, self.chosen[row])
-
-
-def _needed_columns(definition: Definition) -> dict[str, set[str]]:
-    """Return every column that the definition reads, by source file, so that each file is read once."""
-    items = definition.items
-    needed: dict[str, set[str]] = {items.source: {items.item_id.column}}
-    columns = [*(items.covariates or {}).values(), *definition.task.source_columns()]
-    if items.group_id.column:
-        columns.append(Column(column=items.group_id.column))
-    pools = [*(definition.splits or {}).values(), *(subset.pool for subset in definition.subsets.values())]
-    conditions = [*(pool.where or [] for pool in pools), *(s.select.where or [] for s in definition.subsets.values())]
-    columns += [where.column for wheres in conditions for where in wheres]
-    for column in columns:
-        source = column.source or items.source
-        key = items.item_id.column if source == items.source else (items.joins or {}).get(source)
-        needed.setdefault(source, {key or items.item_id.column}).add(column.column)
-    return needed

@@ -70,6 +70,12 @@ class Lock:
         return {name: short_id(subset["digest"]) for name, subset in self.subsets.items()}
 
     @property
+    def upstream_ids(self) -> dict[str, str]:
+        """What publishers call their subsets, for those that have such a name."""
+        described = self.document["description"].get("subsets", {})
+        return {name: subset["upstream_id"] for name, subset in described.items() if "upstream_id" in subset}
+
+    @property
     def tables(self) -> dict[str, str]:
         """Every frozen table by the name of its file, with its SHA-256."""
         found = {"roster": str(self.document["roster"]["digest"])}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field
+from pydantic import Discriminator, Field, model_validator
 
-from cxrspec.fields import DESCRIPTIVE, CommitId, Fields, Sha256, ShortForm, Text
+from cxrspec.fields import DESCRIPTIVE, CommitId, Fields, PositiveCount, Sha256, ShortForm, Text
 
 
 class SourceFields(Fields):
@@ -29,6 +29,30 @@ class PinnedPath(Fields):
     sha256: Sha256 | None = None
 
 
+class HubPath(Fields):
+    """A file of a data set: one path, or Parquet shards that make one table, whose columns are read by range."""
+
+    path: Text | None = None
+    sha256: Sha256 | None = None
+    """Of the file at `path`; without it the commit is the proof."""
+    shards: Annotated[list[Text] | None, Field(min_length=1)] = None
+    """Paths of the shards; their order means nothing."""
+    match: Text | None = None
+    """A pattern of paths (`data/*.parquet`), where the publisher does not say which `count` of them the shards are."""
+    count: PositiveCount | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> HubPath:
+        given = (self.path is not None, self.shards is not None, self.match is not None)
+        if sum(given) != 1 or (self.match is None) != (self.count is None):
+            raise ValueError("give a path, a list of shards, or match and count")
+        if self.sha256 is not None and self.path is None:
+            raise ValueError("a sha256 goes with a path; shards are proved by the commit")
+        if self.shards is not None and len(set(self.shards)) < len(self.shards):
+            raise ValueError("a shard is named twice")
+        return self
+
+
 class PinnedUrl(Fields):
     """A file at a URL; its sha256 is its identity, the URL only a place to look."""
 
@@ -45,6 +69,7 @@ class LocalPath(Fields):
 
 _PATH: ShortForm = ShortForm(_path_form, "a path nor a mapping of path and sha256")
 PathRef = Annotated[PinnedPath, _PATH]
+HubRef = Annotated[HubPath, _PATH]
 LocalRef = Annotated[LocalPath, _PATH]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -73,7 +98,7 @@ class HubSource(SourceFields):
     kind: Literal["hf_dataset"]
     repository: Annotated[Text, DESCRIPTIVE]
     revision: CommitId
-    files: Annotated[dict[FileName, PathRef], Field(min_length=1)]
+    files: Annotated[dict[FileName, HubRef], Field(min_length=1)]
 
 
 class FileSource(SourceFields):

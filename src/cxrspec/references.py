@@ -13,8 +13,8 @@ from cxrspec.field_errors import Path, document_path, is_fields, mapping_at, sho
 from cxrspec.fields import FieldIssue, Fields, Names, ShortForm
 from cxrspec.tasks import Task
 
-COUNTS: Final = ("items", "groups", "covariates", "pool")
-"""What freezing counts in every task; `expect` may claim these and the task's own tallies."""
+COUNTS: Final = ("items", "groups", "covariates", "pool", "cells")
+"""What freezing finds in every task; `expect` may claim these and the task's own tallies."""
 
 
 def check_references(document: Mapping[str, Any], model: type[Fields], task: type[Task] | None) -> Iterator[FieldIssue]:

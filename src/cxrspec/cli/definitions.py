@@ -232,10 +232,11 @@ def fetch(
 
     With --source and --as, one file of them is written to a path.
     """
+    from cxrspec.compiler import refuse_unnamed
     from cxrspec.files import write_whole
-    from cxrspec.items import SourceFiles
     from cxrspec.loader import load_definition
     from cxrspec.report import terminal
+    from cxrspec.source_files import SourceFiles
     from cxrspec.sources import fill_mirror
 
     if (source is None) != (output is None) or (to and source):
@@ -244,9 +245,10 @@ def fetch(
     path = registry.spec_path(reference)
     definition = load_definition(path, shown_as=registry.name(path))
     with open_store(registry, mirror) as store:
+        refuse_unnamed(definition)
         files = SourceFiles(definition, store)
         if to:
-            for kept in fill_mirror(definition.sources, store, to):
+            for kept in fill_mirror(definition.sources, store, to, files.shard_columns):
                 terminal.say(f"{kept.sha256}  {kept.name}")
         elif source and output:
             opened = files.named(source)

@@ -82,7 +82,7 @@ def show_listing(rows: list[dict[str, Any]]) -> None:
 
 def show_frozen(frozen: Frozen, *, with_claims: bool) -> None:
     """Print what freezing one definition came to, with the claims beside what was counted if asked."""
-    from cxrspec.freeze import claim_table
+    from cxrspec.claims import claim_table
 
     show_issues(frozen.notes, kind="note")
     ids = ", ".join(f"{name} {digest}" for name, digest in frozen.lock.subset_ids.items())
@@ -110,6 +110,9 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
         positives = ", ".join(f"{finding} {n:,}" for finding, n in subset.get("positives", {}).items())
         _add(counts, name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
     out().print(counts)
+    for name, subset in description.get("subsets", {}).items():
+        if "upstream_id" in subset:
+            say(f"{name}: its publisher calls this subset {subset['upstream_id']}; our id is {subset_ids[name]}")
     sources = _table("source", "file", "sha256", "proof", "licence")
     for source, files in document["sources"].items():
         licence = description.get("sources", {}).get(source, {}).get("licence", "")
@@ -179,7 +182,8 @@ def show_audit(audit: Mapping[str, Any]) -> None:
     """Print a chain of evidence, one link a line, with what the numbers stand on."""
     say(audit["reference"], "bold")
     for name, subset in audit["basis"].get("subsets", {}).items():
-        say(f"  {name}: subset id {subset['id']}, {subset['items']:,} items of {subset['groups']:,} groups")
+        upstream = f" (its publisher calls it {subset['upstream_id']})" if "upstream_id" in subset else ""
+        say(f"  {name}: subset id {subset['id']}{upstream}, {subset['items']:,} items of {subset['groups']:,} groups")
     for source, files in audit["basis"].get("sources", {}).items():
         pins = (f"{name} {one['sha256'][:16]}... ({one.get('proof', 'no proof')})" for name, one in files.items())
         say(f"  source {source}: {', '.join(pins)}")

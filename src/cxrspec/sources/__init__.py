@@ -5,7 +5,7 @@ Bytes are checked against their pin before anyone sees them. Nothing here knows 
 
 from cxrspec.sources.index import MirrorFile
 from cxrspec.sources.mirror import NeededFile, fill_mirror, source_digests
-from cxrspec.sources.opening import open_file
+from cxrspec.sources.opening import open_file, place_of
 from cxrspec.sources.store import OpenedFile, Progress, Store
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "Store",
     "fill_mirror",
     "open_file",
+    "place_of",
     "source_digests",
 ]

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,13 +31,14 @@ from cxrspec.sources.index import read_index
 from cxrspec.sources.store import OpenedFile, Store, hash_file, refusal
 
 if TYPE_CHECKING:
+    from huggingface_hub import HfFileMetadata
     from huggingface_hub.errors import HfHubHTTPError
 
     from cxrspec.definition import HubSource
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """One file at one commit, and where messages place it."""
 
     repository: str
@@ -51,28 +52,37 @@ class _Wanted:
         """The hub to ask: HF_ENDPOINT as it is now, else the library's own."""
         return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
 
+    @property
+    def place(self) -> dict[str, Any]:
+        """What the hub's library takes to find the data set at the commit."""
+        return {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
+
+    def note_for(self, key: str) -> Path:
+        """Return where the cache notes what it keeps under that key."""
+        return self.store.cache / "hub" / f"{sha256_hex(key.encode())}.json"
+
 
 def open_hub(source: HubSource, name: str, store: Store, where: str) -> OpenedFile:
     """Return a file of a data set, proved by its sha256 where one is given, else by commit and etag."""
     named = source.files[name]
-    wanted = _Wanted(source.repository, source.revision, named.path, store, where)
+    assert named.path is not None  # shards are read by `sources.shards`
+    wanted = Wanted(source.repository, source.revision, named.path, store, where)
     pin = {"revision": source.revision, "path": named.path}
     if named.sha256:
         path = fetch_pinned(store, named.sha256, where, lambda partial: _download(wanted, partial))
         return OpenedFile.at(path, named.sha256, "sha256", pin)
-    path, sha256, etag = _find_by_commit(wanted) or _fetch_by_commit(wanted)
+    path, sha256, etag = find_by_commit(wanted) or _fetch_by_commit(wanted)
     return OpenedFile.at(path, sha256, "commit", pin | {"etag": etag})
 
 
 # ------------------------------------------------------------------------------------- without a sha256: commit, etag
 
 
-def _find_by_commit(wanted: _Wanted) -> tuple[Path, str, str] | None:
+def find_by_commit(wanted: Wanted) -> tuple[Path, str, str] | None:
     """Look into the indexes of the mirrors and the cache's own notes for the file at that commit."""
-    entries = [entry for folder in wanted.store.mirrors for entry in read_index(folder, wanted.where)]
-    entries += _read_note(wanted)
-    for entry in entries:
-        if (entry.get("revision"), entry.get("path")) == (wanted.revision, wanted.path) and "etag" in entry:
+    for entry in known_entries(wanted, _note(wanted)):
+        place = (entry.get("revision"), entry.get("path"))
+        if place == (wanted.revision, wanted.path) and "etag" in entry and "columns" not in entry:
             path = wanted.store.find(entry["sha256"], wanted.where)
             if path:
                 _refuse_other_etag(path, entry["etag"], wanted.where)
@@ -80,11 +90,11 @@ def _find_by_commit(wanted: _Wanted) -> tuple[Path, str, str] | None:
     return None
 
 
-def _fetch_by_commit(wanted: _Wanted) -> tuple[Path, str, str]:
+def _fetch_by_commit(wanted: Wanted) -> tuple[Path, str, str]:
     store = wanted.store
     refuse_offline(store, wanted.where)
     with store.locked(_note(wanted).stem):
-        if found := _find_by_commit(wanted):  # another process was faster
+        if found := find_by_commit(wanted):  # another process was faster
             return found
         with TemporaryDirectory(dir=store.cache, prefix="hub-") as folder:
             fetched = Path(folder, "file")
@@ -94,22 +104,28 @@ def _fetch_by_commit(wanted: _Wanted) -> tuple[Path, str, str]:
             sha256 = hash_file(fetched)
             path = store.keep(fetched, sha256)
         note = {"revision": wanted.revision, "path": wanted.path, "sha256": sha256, "etag": etag}
-        _note(wanted).parent.mkdir(parents=True, exist_ok=True)
-        with writing_whole(_note(wanted)) as out:
-            out.write(json_text(note))
+        write_note(_note(wanted), note)
     return path, sha256, etag
 
 
-def _read_note(wanted: _Wanted) -> list[dict[str, str]]:
+def known_entries(wanted: Wanted, note: Path) -> list[dict[str, Any]]:
+    """Return what the indexes of the mirrors, and the cache's own note, say of files of data sets."""
+    entries = [entry for folder in wanted.store.mirrors for entry in read_index(folder, wanted.where)]
     try:
-        return [json.loads(_note(wanted).read_bytes())]
+        return [*entries, json.loads(note.read_bytes())]
     except (FileNotFoundError, ValueError):  # none yet, or a damaged one: it is written anew
-        return []
+        return entries
 
 
-def _note(wanted: _Wanted) -> Path:
-    key = sha256_hex(f"{wanted.revision}/{wanted.path}".encode())
-    return wanted.store.cache / "hub" / f"{key}.json"
+def write_note(note: Path, entry: Mapping[str, Any]) -> None:
+    """Remember in the cache what a file kept there is; the same keys as in the index of a mirror."""
+    note.parent.mkdir(parents=True, exist_ok=True)
+    with writing_whole(note) as out:
+        out.write(json_text(entry))
+
+
+def _note(wanted: Wanted) -> Path:
+    return wanted.note_for(f"{wanted.revision}/{wanted.path}")
 
 
 def _refuse_other_etag(path: Path, etag: str, where: str) -> None:
@@ -130,25 +146,34 @@ def _refuse_other_etag(path: Path, etag: str, where: str) -> None:
 # -------------------------------------------------------------------------------------------------------- the network
 
 
-def _download(wanted: _Wanted, target: Path) -> str:
+def _download(wanted: Wanted, target: Path) -> str:
     """Fetch the file into `target`; return its etag."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # a benchmark tool reports nothing about its users
-    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+    with hub_refusals(wanted), TemporaryDirectory(dir=wanted.store.cache, prefix="hub-") as folder:
+        from huggingface_hub import hf_hub_download
 
-    store = wanted.store
-    place: Any = {"repo_type": "dataset", "revision": wanted.revision, "endpoint": wanted.endpoint}
-    with _hub_refusals(wanted), TemporaryDirectory(dir=store.cache, prefix="hub-") as folder:
-        # asked for first and without retries: a refusal is said at once, and nothing is fetched from another commit
-        metadata = get_hf_file_metadata(hf_hub_url(wanted.repository, wanted.path, **place), endpoint=wanted.endpoint)
-        _refuse_other_commit(metadata.commit_hash, wanted)
-        refuse_too_large(metadata.size, store, wanted.where)
-        bars = _bar_class(store, wanted.path.rpartition("/")[2], metadata.size)
-        found = hf_hub_download(wanted.repository, wanted.path, cache_dir=folder, tqdm_class=bars, **place)
+        metadata = stated(wanted)
+        refuse_too_large(metadata.size, wanted.store, wanted.where)
+        bars = _bar_class(wanted.store, wanted.path.rpartition("/")[2], metadata.size)
+        found = hf_hub_download(wanted.repository, wanted.path, cache_dir=folder, tqdm_class=bars, **wanted.place)
         Path(str(found)).resolve().replace(target)
         return metadata.etag or ""
 
 
-def _refuse_other_commit(commit: str | None, wanted: _Wanted) -> None:
+def stated(wanted: Wanted) -> HfFileMetadata:
+    """Ask the hub for size and etag of the file at the pinned commit.
+
+    Asked for first and without retries: a refusal is said at once, and nothing is fetched from another commit.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # a benchmark tool reports nothing about its users
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    address = hf_hub_url(wanted.repository, wanted.path, **wanted.place)
+    metadata = get_hf_file_metadata(address, endpoint=wanted.endpoint)
+    _refuse_other_commit(metadata.commit_hash, wanted)
+    return metadata
+
+
+def _refuse_other_commit(commit: str | None, wanted: Wanted) -> None:
     if commit != wanted.revision:
         found = f"answers with commit {commit}" if commit else "names no commit, so it is no Hugging Face hub"
         raise refusal(
@@ -179,7 +204,7 @@ def _bar_class(store: Store, name: str, total: int | None) -> Any:
 
 
 @contextmanager
-def _hub_refusals(wanted: _Wanted) -> Iterator[None]:
+def hub_refusals(wanted: Wanted) -> Iterator[None]:
     """Turn what the hub's library raises into one clear refusal each."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -198,7 +223,7 @@ def _hub_refusals(wanted: _Wanted) -> Iterator[None]:
         raise unreachable(wanted.store, wanted.where, f"the hub cannot be reached ({reason})") from error
 
 
-def _status_refusal(error: HfHubHTTPError, wanted: _Wanted) -> SourceError:
+def _status_refusal(error: HfHubHTTPError, wanted: Wanted) -> SourceError:
     status, headers, data_set = error.response.status_code, error.response.headers, f"data set '{wanted.repository}'"
     kind = headers.get("X-Error-Code", "")
     if status == 429:
@@ -217,7 +242,7 @@ def _status_refusal(error: HfHubHTTPError, wanted: _Wanted) -> SourceError:
     return unreachable(wanted.store, wanted.where, f"the hub answers with status {status}")
 
 
-def _gone(kind: str, data_set: str, wanted: _Wanted) -> str:
+def _gone(kind: str, data_set: str, wanted: Wanted) -> str:
     if kind == "RepoNotFound":
         return f"the hub has no {data_set} (404)"
     if kind == "RevisionNotFound":

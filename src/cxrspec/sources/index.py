@@ -29,6 +29,9 @@ class MirrorFile:
     """Commit of a data set's file; with `path` and `etag` what finds a file whose definition gives no sha256."""
     path: str | None = None
     etag: str | None = None
+    columns: list[str] | None = None
+    """Where the file holds columns that were read from a shard: which, and the size of the whole shard."""
+    shard_size: int | None = None
 
 
 def read_index(folder: Path, where: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SourceError
-from cxrspec.files import writing_whole
+from cxrspec.files import write_whole, writing_whole
 from cxrspec.sources.index import MirrorFile, merge_index, read_index
 from cxrspec.sources.opening import open_file, place_of
+from cxrspec.sources.shards import read_shards
 from cxrspec.sources.store import Store, disk_refusals, hash_file
 from cxrspec.sources.wheel import obtain_wheel
 
@@ -38,8 +39,12 @@ def source_digests(source: Source) -> list[NeededFile]:
     return [NeededFile(name, pinned.sha256) for name, pinned in source.files.items()]
 
 
-def fill_mirror(sources: Mapping[str, Source], store: Store, folder: Path) -> list[MirrorFile]:
+def fill_mirror(
+    sources: Mapping[str, Source], store: Store, folder: Path, columns: Mapping[tuple[str, str], Sequence[str]]
+) -> list[MirrorFile]:
     """Copy every file of the sources into a mirror folder, and add them to its index.
+
+    Of shards only the `columns`, by source and file, are kept.
 
     Raises:
         SourceError: Some files cannot be had (all are named); the others are in the folder and in its index.
@@ -54,7 +59,10 @@ def fill_mirror(sources: Mapping[str, Source], store: Store, folder: Path) -> li
         for needed in source_digests(source):
             try:
                 with disk_refusals(place_of(source_name, needed.name)):
-                    filled.append(_add(source, source_name, needed, store, folder))
+                    if wanted := columns.get((source_name, needed.name)):
+                        filled += _add_shards(source, source_name, needed.name, wanted, store, folder)
+                    else:
+                        filled.append(_add(source, source_name, needed, store, folder))
             except SourceError as error:
                 issues += error.issues
     with disk_refusals(str(folder)), store.locked(sha256_hex(bytes(folder.resolve()))):
@@ -81,9 +89,22 @@ def _add(source: Source, source_name: str, needed: NeededFile, store: Store, fol
     return replace(file, size=target.stat().st_size)
 
 
+def _add_shards(
+    source: Source, source_name: str, name: str, columns: Sequence[str], store: Store, folder: Path
+) -> list[MirrorFile]:
+    """Keep the columns of every shard, each as a file of its own."""
+    assert source.kind == "hf_dataset"
+    kept = []
+    for shard in read_shards(source, source.files[name].shards or (), columns, store, place_of(source_name, name)):
+        file = MirrorFile(size=len(shard.text), name=shard.path, licence=source.licence, **shard.entry(source.revision))
+        write_whole(folder / file.sha256, shard.text)
+        kept.append(file)
+    return kept
+
+
 def _name(source: Source, name: str) -> str:
     if source.kind == "url":
         return PurePosixPath(urlsplit(source.files[name].url).path).name or name
     if source.kind == "file":
         return PurePosixPath(source.files[name].path).name
-    return source.files[name].path if source.kind == "hf_dataset" else name
+    return (source.files[name].path or name) if source.kind == "hf_dataset" else name

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SourceError
@@ -20,8 +20,9 @@ from cxrspec.files import sync_folder
 MAX_DOWNLOAD_BYTES: Final = 16 << 30
 """Largest file that is fetched; a `Store` may set another bound."""
 
-Proof = Literal["sha256", "commit"]
-"""How bytes were proved: by a digest, or by the hub's word for a commit id and an etag."""
+Proof = Literal["sha256", "commit", "content"]
+"""How bytes were proved: by a digest, or by the hub's word for a commit id and an etag. Columns read by range are
+proved by that word the first time, and by the digest of their content ever after."""
 
 
 class Progress(Protocol):
@@ -36,17 +37,17 @@ class OpenedFile:
     """A file of a source whose bytes fit their pin."""
 
     sha256: str
-    """Digest of the file as the definition names it; for a wheel that of the member."""
+    """Digest of the file as the definition names it: of a wheel's member, or of what was read of shards."""
     size: int
     proof: Proof
-    pin: Mapping[str, str]
+    pin: Mapping[str, Any]
     """What the lock records of where the bytes came from; the same wherever they were found this time."""
     path: Path | None = None
-    """The file on disk; None for a member of a wheel."""
+    """The file on disk; None for a member of a wheel, and for columns of shards."""
     content: bytes | None = field(default=None, repr=False)
 
     @classmethod
-    def at(cls, path: Path, sha256: str, proof: Proof, pin: Mapping[str, str]) -> OpenedFile:
+    def at(cls, path: Path, sha256: str, proof: Proof, pin: Mapping[str, Any]) -> OpenedFile:
         """Return the opened form of a file on disk that was hashed just now."""
         return cls(sha256, path.stat().st_size, proof, pin, path)
 
