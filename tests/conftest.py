@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.sources import Store
 from cxrspec.strict_yaml import dump_document
+from server import Server
 from tiny import TINY, CompileTiny, Define, tiny_tables
 
 
@@ -69,6 +70,27 @@ def compile_tiny(define: Define, store: Store) -> CompileTiny:
         return compile_definition(load_definition(registry.spec_path(reference)), store)
 
     return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server on this machine, asked without a proxy."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture
+def hub(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
+    """The server as a hub, asked by nobody's account."""
+    from huggingface_hub import close_session
+
+    monkeypatch.setenv("HF_ENDPOINT", server.url + "/")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
+    yield server
+    close_session()
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -445,6 +445,56 @@ def test_a_subset_that_claims_to_lie_in_another_is_checked_against_its_frozen_ta
     assert ["all 20 items are in tiny@v1:test"] == [note.message for note in held.notes]
     [(code, message)] = refusal(claim("v3", "train", "tiny@v1:test"))
     assert ("expectation", True) == (code, "40 of 40 items are not in tiny@v1:test" in message)
-    unchecked = claim("v4", "test", "tiny@v9:test")()
+    unchecked = claim("v4", "test", "tiny@v5:test")()
     assert isinstance(unchecked, Frozen)
     assert ["not checked"] == [note.message.partition(":")[0] for note in unchecked.notes]
+
+
+def claiming(project: Project, version: str, old: str = "", new: str = "") -> Callable[[], Frozen]:
+    """Write another version of the tiny definition, changed in one place; return what freezes it."""
+    text = DEFINITION.replace("definition_version: v1", f"definition_version: {version}")
+    assert old in text
+    project.write(f"specs/tiny/{version}.yaml", text.replace(old, new))
+    return lambda: freeze(Reference("tiny", version), project.registry, project.store)
+
+
+def test_a_subset_that_claims_to_be_another_is_compared_with_it(tmp_path: Path) -> None:
+    """`same_as` holds for the same items with the same labels; other ids are shown."""
+    project = frozen_project(tmp_path)
+    old = "  test: {pool"
+    held = claiming(project, "v2", old, '  test: {same_as: ["tiny@v1:test"], pool')()
+    assert [f"the same as tiny@v1:test: {project.lock.subset_ids['test']}"] == [note.message for note in held.notes]
+    [(code, message)] = refusal(claiming(project, "v3", old, '  test: {same_as: ["tiny@v1:train"], pool'))
+    assert ("expectation", True) == (code, "which is tiny@v1:train" in message)
+
+
+def test_freezing_the_outer_subset_proves_what_others_claimed_of_it(tmp_path: Path) -> None:
+    """A claim that could not be checked when it was frozen is checked when the other definition is."""
+    project = frozen_project(tmp_path)
+    claiming(project, "v2", "  test: {pool", '  test: {contained_in: ["tiny@v3:test"], pool')()
+    outer = claiming(project, "v3")()
+    assert [("tiny@v2:test contained_in", "all 20 items are in tiny@v3:test")] == [
+        (note.where, note.message) for note in outer.notes
+    ]
+
+
+def test_freezing_an_outer_subset_that_lacks_what_others_claimed_is_refused(tmp_path: Path) -> None:
+    """A definition that would break a frozen claim cannot be frozen, nor one without the subset."""
+    project = frozen_project(tmp_path)
+    claiming(project, "v2", "  train: {pool", '  train: {contained_in: ["tiny@v3:test", "tiny@v3:all"], pool')()
+    found = refusal(claiming(project, "v3"))
+    assert ["expectation", "reference-unknown"] == [code for code, _ in found]
+    assert not (project.root / "registry/tiny/v3/lock.json").exists()
+
+
+def test_a_published_item_is_compared_cell_by_cell(tmp_path: Path) -> None:
+    """`expect.cells` holds cells of the table and of the covariates; what differs is in the table with all claims."""
+    project = frozen_project(tmp_path)
+    table = project.registry.read_subset(Reference.parse("tiny@v1:test"))
+    item, finding = table.item_ids[0], table.header[2]
+    claimed = f"expect:\n  test: {{cells: {{{item}: {{{finding}: {table.column(finding)[0]}, view: XX}}}}}}\n"
+    text = DEFINITION.replace("definition_version: v1", "definition_version: v2").partition("expect:")[0] + claimed
+    project.write("specs/tiny/v2.yaml", text)
+    [(code, message)] = refusal(lambda: freeze(Reference("tiny", "v2"), project.registry, project.store))
+    assert ("expectation", True) == (code, "1 of 2 expected counts differ" in message)
+    assert f"test.cells.{item}.view" in message

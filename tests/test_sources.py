@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -113,31 +113,16 @@ def mirror_of(folder: Path, *contents: bytes) -> Path:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server on this machine, asked without a proxy."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with Server() as running:
-        yield running
-
-
-@pytest.fixture
 def store(tmp_path: Path) -> Store:
     """A store with an empty cache and no mirror."""
     return Store(tmp_path / "cache", root=tmp_path)
 
 
 @pytest.fixture
-def hub(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
-    """The server as a hub that has one data set, asked by nobody's account."""
-    from huggingface_hub import close_session
-
-    monkeypatch.setenv("HF_ENDPOINT", server.url + "/")
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
-    server.serve_data_set("some/set", COMMIT, {"data/labels.csv": DATA})
-    yield server
-    close_session()
+def hub(hub: Server) -> Server:
+    """A hub that has one data set of one file."""
+    hub.serve_data_set("some/set", COMMIT, {"data/labels.csv": DATA})
+    return hub
 
 
 @pytest.fixture
@@ -735,7 +720,7 @@ def test_filled_mirror_serves_a_machine_without_network(
     """A mirror filled from sources of every kind is enough to open them all, to equal results, with an empty cache."""
     (tmp_path / "own.txt").write_bytes(b"own" * 50)
     sources, folder = all_kinds(index), tmp_path / "usb" / "mirror"
-    filled = fill_mirror(sources, store, folder, {})
+    filled = fill_mirror(sources, store, folder)
     here = [open_file(source, "labels", store, source_name=name) for name, source in sources.items()]
     index.asked.clear()
     there = Store(tmp_path / "empty", (folder,), tmp_path / "nowhere", offline=True)

@@ -82,7 +82,10 @@ def discover(definition: Definition, store: Store) -> Discovery:
     files.open_all()
     shards = sorted(files.shards[key], key=lambda shard: shard.path)
     narrowed_by, counts, wanted = _additive(files, key)
-    candidates = matching_combinations(counts, wanted, size)
+    try:
+        candidates = matching_combinations(counts, wanted, size)
+    except ValueError as error:
+        raise DefinitionError(Issue("source-unnamed", place_of(*key), str(error), "Name some of them")) from None
     chosen = [[paths[at] for at in one] for one in candidates[:MOST_COMPILED]]
     claims = [compile_files(_only(files, key, one)).claims for one in chosen]
     fitting = [at for at, found in enumerate(claims) if not any(claim.is_fatal for claim in found)]

@@ -128,6 +128,15 @@ def _check_expectations(
         if subset == "roster" and "pool" in mapping_at(document["expect"], subset):
             message = "the roster is chosen from no pool"
             yield FieldIssue((*path, "pool"), "reference-conflict", message, "Claim the counts of the roster itself")
+        for item, row in mapping_at(claims, "cells").items():
+            columns = [*declared.get("finding", mapping_at(claims["cells"], item)), *covariates]
+            if subset == "roster":
+                message = "cells are those of a subset's table; the roster has none"
+                yield FieldIssue((*path, "cells", item), "reference-conflict", message, "Claim them of a subset")
+                continue
+            for name in row if isinstance(row, Mapping) else ():
+                if name not in columns:
+                    yield undeclared((*path, "cells", item, name), "column", str(name), columns)
         for place, part in ((path, claims), ((*path, "pool"), mapping_at(claims, "pool"))):
             for name in mapping_at(part, "covariates"):
                 if name not in covariates:

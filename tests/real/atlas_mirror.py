@@ -1,4 +1,4 @@
-"""A mirror of the real shape: 93 Parquet shards of real NIH ids and labels, four of which hold what the atlas published.
+"""A mirror of the real shape: 93 Parquet shards of real NIH ids and labels, four of which hold what was published.
 
 Which images those four hold is not published either: here they are any that give every published count, found by
 integer programming.
@@ -90,7 +90,7 @@ def _solve_counts(largest: Any, *constraints: LinearConstraint) -> list[int]:
     loose = {"mip_rel_gap": 1.0}
     found = milp(rest, constraints=constraints, bounds=Bounds(0, largest), integrality=np.ones(n), options=loose)
     assert found.success, found.message
-    return [int(round(value)) for value in found.x]
+    return [round(value) for value in found.x]
 
 
 def shard_names() -> list[str]:

@@ -40,7 +40,10 @@ def source_digests(source: Source) -> list[NeededFile]:
 
 
 def fill_mirror(
-    sources: Mapping[str, Source], store: Store, folder: Path, columns: Mapping[tuple[str, str], Sequence[str]]
+    sources: Mapping[str, Source],
+    store: Store,
+    folder: Path,
+    columns: Mapping[tuple[str, str], Sequence[str]] | None = None,
 ) -> list[MirrorFile]:
     """Copy every file of the sources into a mirror folder, and add them to its index.
 
@@ -59,7 +62,7 @@ def fill_mirror(
         for needed in source_digests(source):
             try:
                 with disk_refusals(place_of(source_name, needed.name)):
-                    if wanted := columns.get((source_name, needed.name)):
+                    if wanted := (columns or {}).get((source_name, needed.name)):
                         filled += _add_shards(source, source_name, needed.name, wanted, store, folder)
                     else:
                         filled.append(_add(source, source_name, needed, store, folder))
