@@ -135,6 +135,15 @@ def atlas_mirror(table: str, test_list: str, train_val_list: str, shared: Path) 
     return {f"data/{name}.parquet": shard(dealt[name]) for name in shard_names()}
 
 
+def own_split(files: Mapping[str, bytes]) -> dict[str, list[int]]:
+    """Return the patient of every image by part of the mirror's own split."""
+    parts: dict[str, list[int]] = defaultdict(list)
+    for path, data in files.items():
+        part = Path(path).name.partition("-")[0]
+        parts[part] += pq.read_table(io.BytesIO(data), columns=["Patient ID"])["Patient ID"].to_pylist()
+    return parts
+
+
 def hash_key(name: str) -> str:
     """Return a key that deals images without order."""
     return hashlib.sha256(name.encode()).hexdigest()
