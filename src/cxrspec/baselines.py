@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -15,12 +14,9 @@ from cxrspec.registry import Registry
 from cxrspec.submission import task_of
 from cxrspec.submit import Request
 from cxrspec.tasks import PredictionNeed
+from cxrspec.tasks.covariates import age_years
 
 METADATA_SYSTEM: Final = "metadata-only"
-OLDEST_YEARS: Final = 110
-"""Greater ages in old copies of the files are typing errors; they are missing, not old."""
-
-_AGE: Final = re.compile(r"0*(\d{1,3})Y?")
 
 
 def metadata_request(reference: Reference, registry: Registry) -> Request:
@@ -183,11 +179,6 @@ def _numbers(table: Table, name: str, read: Callable[[str], float | None]) -> li
     return [value for value in values if value is not None]
 
 
-def _age_years(cell: str) -> float | None:
-    found = _AGE.fullmatch(cell)
-    return float(found[1]) if found and int(found[1]) <= OLDEST_YEARS else None
-
-
 def _is_male(cell: str) -> float | None:
     return {"M": 1.0, "F": 0.0, "MALE": 1.0, "FEMALE": 0.0}.get(cell.upper())
 
@@ -201,7 +192,7 @@ def _log_follow_up(cell: str) -> float | None:
 
 
 _FEATURES: Final[dict[str, Callable[[str], float | None]]] = {
-    "age": _age_years,
+    "age": age_years,
     "sex": _is_male,
     "view": _is_ap,
     "follow_up": _log_follow_up,

@@ -150,7 +150,8 @@ class Compilation:
         chosen = [pool[i] for i in positions]
         self.chosen[name] = chosen
         kept = [[column[i] for i in positions] for column in columns]
-        issues = task.check_subset(name, kept)
+        covariates = self._covariate_table(chosen)
+        issues = task.check_subset(name, kept) + (task.check_covariates(name, covariates) if covariates else [])
         issues += self.items.reading_issues(name, [self.items.item_ids[row] for row in chosen])
         if not chosen:
             issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
@@ -162,7 +163,7 @@ class Compilation:
             counts["removed_as_disjoint"] = removed
         ids, groups = ([names[i] for i in chosen] for names in (self.items.item_ids, self.items.group_ids))
         table = Table.sorted(("item_id", "group_id", *task.column_names), (ids, groups, *kept))
-        return CompiledSubset(table, self._covariate_table(chosen), counts)
+        return CompiledSubset(table, covariates, counts)
 
     def _pool(self, name: str, subset: Subset) -> tuple[list[int], int]:
         """Return the rows that the subset chooses from, and how many more its disjointness took away."""

@@ -25,7 +25,7 @@ class Names:
     """Mark a field, or the keys of a mapping, that must name something which the definition declares elsewhere."""
 
     kind: str
-    """What is named, in the words of messages: source, split, subset, finding, protocol."""
+    """What is named, in the words of messages: source, split, subset, covariate, finding, protocol."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ def check_references(document: Mapping[str, Any], model: type[Fields], task: typ
         "source": _source_names(document),
         "split": list(mapping_at(document, "splits")),
         "subset": list(mapping_at(document, "subsets")),
+        "covariate": list(mapping_at(mapping_at(document, "items"), "covariates")),
         **(task.declared(document) if task else {}),
     }
     sources = mapping_at(document, "sources")

@@ -28,6 +28,7 @@ _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _PARTS: Final = ("protocol", "definition_digest", "subsets", "predictions", "trained_on", "scores", "notes")
 _OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
 _OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
+_OF_STRATUM: Final = ("value", "reason", "n_items", "n_groups", "findings")
 _OF_INTERVAL: Final = ("low", "high", "reason")
 
 
@@ -70,10 +71,21 @@ def _absent(report: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
     for i, score in enumerate(report["scores"]):
         yield from (f"scores[{i}].{part}" for part in _OF_SCORE if part not in score)
-        yield from _absent_intervals(f"scores[{i}]", score)
-        for name, entry in score.get("findings", {}).items():
-            yield from (f"scores[{i}].findings.{name}.{part}" for part in _OF_FINDING if part not in entry)
-            yield from _absent_intervals(f"scores[{i}].findings.{name}", entry)
+        yield from _absent_values(f"scores[{i}]", score)
+        for covariate, strata in score.get("strata", {}).items():
+            if covariate not in score.get("n_in_no_stratum", {}):
+                yield f"scores[{i}].n_in_no_stratum.{covariate}"
+            for stratum, entry in strata.items():
+                path = f"scores[{i}].strata.{covariate}.{stratum}"
+                yield from (f"{path}.{part}" for part in _OF_STRATUM if part not in entry)
+                yield from _absent_values(path, entry)
+
+
+def _absent_values(path: str, score: Mapping[str, Any]) -> Iterator[str]:
+    yield from _absent_intervals(path, score)
+    for name, entry in score.get("findings", {}).items():
+        yield from (f"{path}.findings.{name}.{part}" for part in _OF_FINDING if part not in entry)
+        yield from _absent_intervals(f"{path}.findings.{name}", entry)
 
 
 def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:

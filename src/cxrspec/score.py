@@ -83,8 +83,13 @@ def evaluate_submission(
     """Compute the report of a submission without writing it; raises as `score` does."""
     need = need_of(submission, lock)
     read = check_submission(submission, lock, registry, system)
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
-    evaluation = task_of(lock).evaluate(given)
+    task = task_of(lock)
+    covariates = {
+        name: registry.read_table(lock.reference, f"{name}.covariates", lock.tables[f"{name}.covariates"])
+        for name in sorted(task.divided_subsets(submission.protocol))
+    }
+    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset, covariates)
+    evaluation = task.evaluate(given)
     for one in evaluation.scores:
         one["signature"] = signature(lock, need, one)
     notes = (*read.notes, *evaluation.notes)

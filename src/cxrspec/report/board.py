@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 TABLE_SIZE: Final = 16
 """A publication with more values than this reports a table, which stands in its own file."""
+_FIRST_NUMBER: Final = re.compile(r"\[?(-?[0-9]+(\.[0-9]+)?)")
 WIDE: Final = 6
 """A protocol with more numbers than this has a row per number and finding, and a column per system."""
 
@@ -66,13 +69,30 @@ def metric_heading(metric: str, rows: list[Mapping[str, Any]]) -> str:
 
 
 def interval_text(score: Mapping[str, Any]) -> str:
-    """Write a value with its first interval, `0.576 [0.551, 0.601]`, or why it is undefined."""
+    """Write a value with its interval, `0.576 [0.551, 0.601]`, or why it is undefined; several say what each is by."""
     if score["value"] is None:
         return f"undefined ({score['reason']})"
-    interval = score["intervals"][0]
+    intervals = score["intervals"]
+    texts = [_bounds(interval) for interval in intervals]
+    if len(texts) > 1:
+        texts = [f"{text} by {one.get('unit') or one['method']}" for text, one in zip(texts, intervals, strict=True)]
+    return f"{score['value']:.3f} {', '.join(texts)}"
+
+
+def _bounds(interval: Mapping[str, Any]) -> str:
     if interval["low"] is None:
-        return f"{score['value']:.3f} (no interval: {interval['reason']})"
-    return f"{score['value']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+        return f"(no interval: {interval['reason']})"
+    return f"[{interval['low']:.3f}, {interval['high']:.3f}]"
+
+
+def strata_in_order(strata: Mapping[str, Any]) -> list[str]:
+    """Return the names of strata as a person lists them: bands and numbers by size, words by their letters."""
+
+    def key(name: str) -> tuple[float, str]:
+        number = _FIRST_NUMBER.match(name)
+        return (float(number[1]) if number else math.inf, name)
+
+    return sorted(strata, key=key)
 
 
 def counts_text(board: Mapping[str, Any], subset: str) -> str:

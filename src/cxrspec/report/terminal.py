@@ -21,6 +21,7 @@ from cxrspec.report.board import (
     protocols,
     ranked,
     reported_text,
+    strata_in_order,
     unranked_texts,
     wide_rows,
 )
@@ -133,9 +134,26 @@ def show_report(report: Mapping[str, Any]) -> None:
             counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
             _add(table, f"  {name}", interval_text(entry), *counts)
         out().print(table)
+        for covariate in sorted(score.get("strata", {})):
+            _show_strata(score, covariate)
         say(f"  {score['signature']}", "dim")
     say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
     _show_list("notes", report["notes"])
+
+
+def _show_strata(score: Mapping[str, Any], covariate: str) -> None:
+    """Print what a metric is in every stratum of a covariate, and how many items are in none."""
+    table = _table(f"  {covariate}", "finding", score["kind"], "n items", "n positive", "n negative")
+    strata = score["strata"][covariate]
+    for name in strata_in_order(strata):
+        one = strata[name]
+        _add(table, f"  {name}", "mean", interval_text(one), f"{one['n_items']:,}", "", "")
+        for finding, entry in one["findings"].items():
+            counts = (f"{entry[key]:,}" for key in ("n_items", "n_positive", "n_negative"))
+            _add(table, "", finding, interval_text(entry), *counts)
+    out().print(table)
+    if missing := score["n_in_no_stratum"][covariate]:
+        say(f"  {missing:,} of {score['n_items']:,} items have no stratum of {covariate}")
 
 
 def show_board(board: Mapping[str, Any]) -> None:

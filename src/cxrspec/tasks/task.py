@@ -105,6 +105,8 @@ class EvaluationInput:
     predictions: Mapping[str, Any]
     """Per subset: scores [n_items, n_columns] or embeddings [n_items, n_features], rows as in the table; or the
     heatmaps or boxes of a localizer."""
+    covariates: Mapping[str, Table] = field(default_factory=dict)
+    """Per subset of `Task.divided_subsets` its covariates, rows as in the table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +183,10 @@ class Task(Fields):
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
         """Return why the subset cannot serve what the definition uses it for."""
 
+    def check_covariates(self, name: str, covariates: Table) -> list[Issue]:
+        """Return why the covariates of a subset cannot serve what the definition uses them for."""
+        return []
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """Return (fitted on, scored on) of subsets that must not share a group."""
         return set()
@@ -193,6 +199,10 @@ class Task(Fields):
     @abstractmethod
     def prediction_need(self, protocol: str) -> PredictionNeed:
         """Return what a submission under `protocol` must bring."""
+
+    def divided_subsets(self, protocol: str) -> set[str]:
+        """Return the subsets whose covariates the metrics of a protocol ask for."""
+        return set()
 
     @abstractmethod
     def reported_metrics(self) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from cxrspec.digest import Table
 from cxrspec.errors import Issue
 from cxrspec.fields import (
     Column,
@@ -22,6 +23,7 @@ from cxrspec.fields import (
 )
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
 from cxrspec.tasks.findings.rules import check_findings
+from cxrspec.tasks.findings.strata import CovariateName, StrataRef, covariate_issues
 from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
     Evaluation,
@@ -87,6 +89,8 @@ class Metric(Fields):
     subset: SubsetName | None = None
     """The subset that is scored; `test` where absent."""
     interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
+    strata: Annotated[dict[CovariateName, StrataRef] | None, Field(min_length=1)] = None
+    """Covariates by which the metric is asked for subgroups too: `values`, or a list of where bands start."""
 
     @property
     def scored_subset(self) -> str:
@@ -156,6 +160,11 @@ class FindingsTask(NamedFindings):
             if UNCERTAIN in column or BLANK in column
         ]
 
+    def check_covariates(self, name: str, covariates: Table) -> list[Issue]:
+        """Refuse covariates that cannot divide a scored subset as its metrics ask."""
+        asked = [metric.strata or {} for metric in self.metrics if metric.scored_subset == name]
+        return list(dict.fromkeys(issue for strata in asked for issue in covariate_issues(name, strata, covariates)))
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """A probe's training subset shares no group with what the probe is scored on."""
         probe = self.protocols.probe
@@ -176,6 +185,10 @@ class FindingsTask(NamedFindings):
         columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
         vocabulary = (self.labels.vocabulary or ()) if isinstance(self.labels, SeparatedLabels) else ()
         return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary))
+
+    def divided_subsets(self, protocol: str) -> set[str]:
+        """Return the scored subsets of metrics that ask for strata."""
+        return {metric.scored_subset for metric in self.metrics if metric.protocol == protocol and metric.strata}
 
     def reported_metrics(self) -> list[dict[str, str]]:
         """Return the metrics as they are declared: each is one number."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from cxrspec.metrics import (
     tied_pair_share,
     undefined_reason,
 )
+from cxrspec.tasks.findings.strata import Strata, missing_note
 from cxrspec.tasks.task import Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
@@ -46,10 +47,12 @@ def evaluate(task: FindingsTask, given: EvaluationInput) -> Evaluation:
         result.tolerance = task.protocols.probe.tolerance
         scores, undefined = _probe(task, task.protocols.probe, given, result)
     for subset in sorted({metric.scored_subset for metric in metrics}):
-        scored = _ScoredSubset(task.column_names, subset, given.subsets[subset], scores[subset], given.seed, undefined)
+        stream = f"{given.seed}:{subset}"
+        scored = _ScoredSubset(task.column_names, subset, given.subsets[subset], scores[subset], stream, undefined)
         of_subset = [metric for metric in metrics if metric.scored_subset == subset]
-        result.scores += [scored.score(metric) for metric in of_subset]
-        result.notes += scored.notes(given.protocol)
+        divided = _Divided(scored, given.covariates.get(subset))
+        result.scores += [scored.score(metric) | divided.scores(metric) for metric in of_subset]
+        result.notes += scored.notes(given.protocol) + divided.notes
     order = [metric.name for metric in metrics]
     result.scores.sort(key=lambda score: order.index(score["metric"]))
     return result
@@ -63,7 +66,8 @@ class _ScoredSubset:
     name: str
     table: Table
     scores: Floats
-    seed: int
+    stream: str
+    """Key of the resamples before their unit: `<seed>:<subset>`, for a stratum `:<covariate>=<stratum>` after it."""
     undefined: dict[str, str]
     """Findings whose probe could not be fitted, with the reason."""
 
@@ -80,19 +84,25 @@ class _ScoredSubset:
         return {}
 
     def score(self, metric: Metric) -> dict[str, Any]:
-        """Return one metric with its per-finding values, counts and intervals."""
-        per_finding = {name: self._finding(metric, column) for column, name in enumerate(self.findings)}
-        missing = {name: entry["reason"] for name, entry in per_finding.items() if entry["value"] is None}
-        values = [entry["value"] for entry in per_finding.values()]
-        reason = f"undefined for {'; '.join(f'{name}: {why}' for name, why in missing.items())}" if missing else None
+        """Return one metric with what it is, and its values."""
         return {
             "metric": metric.name,
             "kind": metric.kind,
             "protocol": metric.protocol,
             "average": metric.average,
             "subset": self.name,
+            **self.values(metric),
+        }
+
+    def values(self, metric: Metric) -> dict[str, Any]:
+        """Return the value of one metric with its per-finding values, counts and intervals."""
+        per_finding = {name: self._finding(metric, column) for column, name in enumerate(self.findings)}
+        missing = {name: entry["reason"] for name, entry in per_finding.items() if entry["value"] is None}
+        values = [entry["value"] for entry in per_finding.values()]
+        reason = f"undefined for {'; '.join(f'{name}: {why}' for name, why in missing.items())}" if missing else None
+        return {
             "n_items": len(self.table),
-            "n_groups": int(self.groups.max()) + 1,
+            "n_groups": len(set(self.table.column("group_id"))),
             "value": None if missing else sum(values) / len(values),
             "reason": reason,
             "intervals": [self._interval(metric, fields, None, reason) for fields in metric.interval],
@@ -127,11 +137,16 @@ class _ScoredSubset:
             self._resampled[key] = bootstrap_ranking(
                 self.labels,
                 self.scores,
-                stream_key=f"{self.seed}:{self.name}:{unit}",
+                stream_key=f"{self.stream}:{unit}",
                 resamples=resamples,
                 unit_index=self.groups if unit == "group" else None,
             )
         return self._resampled[key]
+
+    def stratum(self, covariate: str, name: str, rows: Sequence[int]) -> _ScoredSubset:
+        """Return the items of one stratum, which are resampled among themselves by a stream of their own."""
+        table = Table(self.table.header, tuple([column[row] for row in rows] for column in self.table.columns))
+        return replace(self, table=table, scores=self.scores[rows], stream=f"{self.stream}:{covariate}={name}")
 
     def notes(self, protocol: str) -> list[Issue]:
         """Return what a reader of the scores should know: coarse or apparently inverted columns."""
@@ -151,6 +166,42 @@ class _ScoredSubset:
                 text = f"ROC-AUC {value:.3f} looks inverted; it is reported as it is"
                 notes.append(Issue("note", where, text, "Check the sign of the scores"))
         return notes
+
+
+class _Divided:
+    """The strata of one subset, each with the resamples that all metrics which ask for it share."""
+
+    def __init__(self, scored: _ScoredSubset, covariates: Table | None) -> None:
+        self.scored = scored
+        self.covariates = covariates
+        self.notes: list[Issue] = []
+        self._strata: dict[tuple[str, Any], tuple[dict[str, _ScoredSubset], int]] = {}
+
+    def scores(self, metric: Metric) -> dict[str, Any]:
+        """Return the scores of every stratum that a metric asks for, and how many items are in none."""
+        if not metric.strata:
+            return {}
+        found = {name: self._divided(name, strata) for name, strata in sorted(metric.strata.items())}
+        return {
+            "strata": {
+                name: {stratum: part.values(metric) for stratum, part in parts.items()}
+                for name, (parts, _) in found.items()
+            },
+            "n_in_no_stratum": {name: n_missing for name, (_, n_missing) in found.items()},
+        }
+
+    def _divided(self, name: str, strata: Strata) -> tuple[dict[str, _ScoredSubset], int]:
+        key = (name, tuple(strata.bands or ()))
+        if key not in self._strata:
+            if self.covariates is None or self.covariates.item_ids != self.scored.table.item_ids:
+                raise ValueError(f"the covariates of {self.scored.name} are not those of its items")
+            cells = self.covariates.column(name)
+            parts = {one: self.scored.stratum(name, one, rows) for one, rows in strata.rows(name, cells).items()}
+            missing = strata.missing(name, cells)
+            if missing:
+                self.notes.append(missing_note(self.scored.name, name, missing, len(cells)))
+            self._strata[key] = (parts, missing.total())
+        return self._strata[key]
 
 
 def label_matrix(table: Table, findings: Sequence[str]) -> NDArray[np.int8]:
