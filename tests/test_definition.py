@@ -196,6 +196,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Protocols.zero_shot", wide, "protocols/zero_shot/prompts", None, True),
     ("Protocols.probe", wide, "protocols/probe/folds", 4, True),
     ("ZeroShot.prompts", wide, "protocols/zero_shot/prompts", None, True),
+    ("ZeroShot.similarity", wide, "protocols/zero_shot/similarity", "dot_difference", True),
     ("Prompts.positive", wide, "protocols/zero_shot/prompts/edema/positive", "edema", True),
     ("Prompts.negative", wide, "protocols/zero_shot/prompts/edema/negative", "no edema", True),
     ("Probe.fit_on", wide, "protocols/probe/fit_on", "women", True),

@@ -137,6 +137,7 @@ CODES: dict[str, str] = {
     "prediction-unknown": "predictions name items that the sources do not know",
     "prediction-duplicate": "one item has two different predictions",
     "prediction-value": "a prediction is not a finite number",
+    "prompt": "a prompt of a submission is not one that the definition declares",
     "finding-missing": "a finding of the definition has no column",
     "undefined": "a score that the definition asks for has no value",
     "finding-unknown": "predictions name a finding that the definition does not have",

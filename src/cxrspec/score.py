@@ -210,11 +210,16 @@ def read_predictions(
         pairs = task_of(lock).expected_pairs(submission.protocol, table)
         regions = _read_regions(submission, ExpectedPairs(expected, columns, pairs, need.frame), need, file)
         return ReadPredictions(tables, {subset: regions}, tuple(regions.notes), regions.n_rows, regions.n_left_aside)
+    from cxrspec.predictions.prompts import ExpectedPrompts, is_prompt_archive, read_prompt_scores  # needs NumPy
+
     read: Scores | Embeddings
+    aggregate: Literal["max"] | None = "max" if items["unit"] == "study" else None
     if need.kind == "embeddings":
         read = read_embeddings(data, expected, name=name)
+    elif is_prompt_archive(data):
+        prompts = ExpectedPrompts(columns, need.prompts, need.similarity, aggregate)
+        read = read_prompt_scores(data, prompts, expected, name=name)
     else:
-        aggregate: Literal["max"] | None = "max" if items["unit"] == "study" else None
         read = read_scores(data, columns, expected, name=name, aggregate=aggregate)
     position = {item: row for row, item in enumerate(expected.item_ids)}
     found = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}

@@ -6,8 +6,9 @@ Every form ends as ids and one matrix. Which items the rows belong to is for `al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ def open_vectors(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
         SourceError: There is no id column, or the file holds no embeddings.
     """
     if is_numpy_archive(data):
-        return _from_archive(data, name, expected)
+        return vectors_of(read_arrays(data, name), name, expected)
     sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN])
     ids = id_positions(sheet, expected)
     if len(ids) != 1:
@@ -103,9 +104,8 @@ def _uneven(ids: IdColumn, lengths: NDArray[np.int64], width: int) -> Iterator[I
         yield Issue("row-shape", f"{ids.file}:{line}", message, "All embeddings must have one length", line)
 
 
-def _from_archive(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
-    """Take the ids and the matrix of a NumPy archive."""
-    arrays = read_arrays(data, name)
+def vectors_of(arrays: Mapping[str, NDArray[Any]], name: str, expected: ExpectedItems) -> VectorFile:
+    """Take the ids and the matrix of the arrays of a NumPy archive; raises SourceError as `open_vectors` does."""
     accepted = {plain_name(key) for key in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
     texts = [key for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
     ids = [key for key in texts if plain_name(key) in accepted] or texts

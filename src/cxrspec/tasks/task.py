@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from cxrspec.metrics.similarity import Similarity
+
 
 class ItemColumns(Protocol):
     """The columns of the sources, joined to the items by key; what a task compiles its reference columns from."""
@@ -91,6 +93,10 @@ class PredictionNeed:
     columns: tuple[PredictionColumn, ...] = ()
     """The columns of a `scores` file; an `embeddings` file has whatever features it has."""
     known_labels: tuple[str, ...] = ()
+    prompts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Per column the positive and negative text whose embeddings a `scores` file may bring instead of scores."""
+    similarity: Similarity | None = None
+    """How embeddings of images and prompts become scores; without it they are refused."""
     frame: tuple[int, int] | None = None
     """Width and height in pixels of the images that heatmaps and boxes are of."""
 

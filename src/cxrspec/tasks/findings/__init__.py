@@ -53,6 +53,8 @@ class ZeroShot(Fields):
 
     prompts: dict[FindingName, Prompts] | None = None
     """Per finding, the texts that an image-text model must have used."""
+    similarity: Literal["cosine_difference", "dot_difference"] | None = None
+    """How its embeddings of images and prompts are scored; where absent, it must bring scores."""
 
 
 class Probe(Fields):
@@ -184,7 +186,9 @@ class FindingsTask(NamedFindings):
             return PredictionNeed("embeddings", tuple(sorted({*scored, self.protocols.probe.fit_on})))
         columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
         vocabulary = (self.labels.vocabulary or ()) if isinstance(self.labels, SeparatedLabels) else ()
-        return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary))
+        zero_shot = self.protocols.zero_shot or ZeroShot()
+        prompts = {name: (one.positive, one.negative) for name, one in (zero_shot.prompts or {}).items()}
+        return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary), prompts, zero_shot.similarity)
 
     def divided_subsets(self, protocol: str) -> set[str]:
         """Return the scored subsets of metrics that ask for strata."""

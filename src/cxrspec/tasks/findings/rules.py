@@ -68,6 +68,9 @@ def _check_vocabulary(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
 def _check_prompts(document: Mapping[str, Any], findings: Sequence[str]) -> Iterator[FieldIssue]:
     zero_shot = mapping_at(mapping_at(document, "protocols"), "zero_shot")
     prompts = mapping_at(zero_shot, "prompts")
+    if zero_shot.get("similarity") is not None and not prompts:
+        message = "a similarity is to prompts, and there are none"
+        yield FieldIssue(("protocols", "zero_shot", "similarity"), "reference-conflict", message, "Add prompts")
     for name in findings if prompts else ():
         if name not in prompts:
             path = ("protocols", "zero_shot", "prompts", name)
