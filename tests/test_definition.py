@@ -207,6 +207,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Probe.max_iter", wide, "protocols/probe/max_iter", 99, True),
     ("Probe.tol", wide, "protocols/probe/tol", 1e-6, True),
     ("Probe.class_weight", wide, "protocols/probe/class_weight", "balanced", True),
+    ("Probe.uncertain", wide, "protocols/probe/uncertain", "U-Ones", True),
     ("Probe.tolerance", wide, "protocols/probe/tolerance", 1e-6, True),
     ("Metric.name", wide, "metrics/0/name", "other", True),
     ("Metric.kind", wide, "metrics/0/kind", "average_precision", True),

@@ -56,7 +56,7 @@ def freeze(reference: Reference, registry: Registry, store: Store, *, check: boo
     path = registry.spec_path(reference)
     definition = load_definition(path, shown_as=registry.name(path))
     lock = registry.known_lock(reference)
-    notes = check_frozen(definition, lock, registry) if lock else []
+    notes = definition.task.notes() + (check_frozen(definition, lock, registry) if lock else [])
     if check:
         return _check(definition, lock, registry, store, notes)
     if lock and _holds(registry, lock):
@@ -87,7 +87,7 @@ def validate_definition(path: Path, registry: Registry) -> tuple[list[Issue], li
         lock = registry.known_lock(definition.reference)
         if lock is None:
             _refuse_lost(registry, definition.reference)
-        notes = check_frozen(definition, lock, registry) if lock else []
+        notes = definition.task.notes() + (check_frozen(definition, lock, registry) if lock else [])
     except CxrspecError as error:
         return error.issues, [], None
     hint = f"Run 'cxrspec discover {definition.reference}'"

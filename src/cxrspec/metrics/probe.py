@@ -1,27 +1,23 @@
 """Own the logistic probe: one head on frozen features, its C chosen by cross-validation.
 
-scikit-learn solves every problem; this module only rotates, standardises and chooses. It knows no items, no
-subsets and no random numbers: the folds come in.
+scikit-learn solves every problem; this module only chooses. It knows no items, no subsets and no random numbers: the
+folds come in.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from sklearn.linear_model import LogisticRegression
+from cxrspec.metrics.logistic import Floats, Labels
+from cxrspec.metrics.uncertain import Policy, policy_head, policy_labels
 
 FINAL_TOL = 1e-10
 """Largest gradient component of the refit: its optimum is then the same on every machine to about 1e-8."""
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.integer[Any] | np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +40,8 @@ class ProbeSettings:
     max_iter: int = 1000
     tol: float = 1e-6
     class_weight: Literal["balanced"] | None = None
+    uncertain: Policy | None = None
+    """What is made of training labels of -1; without a policy they are refused."""
 
     def __post_init__(self) -> None:
         if not self.C or not all(0 < C < math.inf for C in self.C) or len(set(self.C)) < len(self.C):
@@ -54,6 +52,14 @@ class ProbeSettings:
             raise ValueError(f"cannot select by {self.select_by!r} or solve with {self.solver!r}")
         if self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight must be None or 'balanced', not {self.class_weight!r}")
+        if self.uncertain not in (None, *get_args(Policy)):
+            raise ValueError(f"uncertain must be one of {get_args(Policy)}, not {self.uncertain!r}")
+
+    @property
+    def pinned(self) -> dict[str, Any]:
+        """What a head is prepared with."""
+        names = ("standardize", "solver", "tol", "max_iter", "class_weight")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,10 +81,10 @@ class ProbeFit:
 
 
 def stratified_folds(labels: Labels, rank_order: NDArray[np.integer[Any]], folds: int) -> NDArray[np.int64]:
-    """Deal items into folds, [n] numbers in [0, folds): positives, then negatives, round robin in rank order.
+    """Deal items into folds, [n] numbers in [0, folds), round robin in rank order: positives, negatives, uncertain.
 
     Args:
-        labels: [n], 1 is positive and 0 negative.
+        labels: [n], 1 is positive, 0 negative and -1 uncertain.
         rank_order: [n], the positions of the items from first to last in rank.
         folds: how many.
 
@@ -88,9 +94,10 @@ def stratified_folds(labels: Labels, rank_order: NDArray[np.integer[Any]], folds
     labels, rank_order = np.asarray(labels), np.asarray(rank_order)
     if not np.array_equal(np.sort(rank_order), np.arange(len(labels))):
         raise ValueError(f"rank_order must be a permutation of {len(labels)} items")
-    positive = labels[rank_order] == 1
+    ranked = labels[rank_order]
     fold = np.empty(len(labels), np.int64)
-    fold[np.concatenate([rank_order[positive], rank_order[~positive]])] = np.arange(len(labels)) % folds
+    dealt = np.concatenate([rank_order[ranked == label] for label in (1, 0, -1)])
+    fold[dealt] = np.arange(len(labels)) % folds
     return fold
 
 
@@ -98,9 +105,9 @@ def undefined_probe_reason(train_y: Labels, fold: NDArray[np.integer[Any]], fold
     """Say which fold lacks a class, so that no probe can be chosen; an empty string where none does."""
     for k in range(folds):
         held_out = train_y[fold == k]
-        for name, n in (("positive", np.count_nonzero(held_out)), ("negative", np.count_nonzero(held_out == 0))):
-            if not n:
-                total = np.count_nonzero(train_y) if name == "positive" else np.count_nonzero(train_y == 0)
+        for name, label in (("positive", 1), ("negative", 0)):
+            if not np.count_nonzero(held_out == label):
+                total = np.count_nonzero(train_y == label)
                 return f"fold {k + 1} of {folds} has no {name} ({total:,} among {len(train_y):,} training items)"
     return ""
 
@@ -118,9 +125,12 @@ def fit_probe(
     own training rows. Within a fold C ascends and each fit starts from the previous one, as in scikit-learn's
     LogisticRegressionCV. BLAS is held to one thread, so the number of threads changes neither bits nor time.
 
+    A policy for uncertain labels is followed in every fold. A held-out row counts in the loss where the policy gives
+    it a label of 1 or 0: all rows under U-Zeros and U-Ones, only the decided ones under the other three.
+
     Args:
         train_x: [n, d], finite.
-        train_y: [n], 1 is positive and 0 negative.
+        train_y: [n], 1 is positive, 0 negative and, under a policy, -1 uncertain.
         test_x: [m, d], finite.
         settings: what the definition pins.
         folds: [n], the fold of each training row in [0, settings.folds).
@@ -130,16 +140,19 @@ def fit_probe(
     """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+    train_y = policy_labels(train_y, settings.uncertain)
     _check_arrays(train_x, train_y, test_x, settings, folds)
     if reason := undefined_probe_reason(train_y, folds, settings.folds):
         return None, reason
     with threadpool_limits(limits=1, user_api="blas"):
         losses, n_not_converged = _cross_validate(train_x, train_y, settings, folds)
         C = min(losses, key=lambda C: (losses[C], C))
-        train, test = _standardized(train_x, test_x, settings.standardize)
-        coefficients, intercept, converged = _refit(train, train_y, C, settings)
-        scores = test @ coefficients + intercept
-    return ProbeFit(scores, C, coefficients, intercept, converged, losses, n_not_converged), ""
+        # L-BFGS stops when the loss no longer falls by more than rounding, where log-odds can still be off by 1e-4
+        exactly = settings.pinned | {"solver": "newton-cg", "tol": FINAL_TOL}
+        head = policy_head(train_x, train_y, settings.uncertain, **exactly)
+        converged = head.fit(C)
+        scores = head.space.standardized(test_x) @ head.coefficients + head.intercept
+    return ProbeFit(scores, C, head.coefficients, head.intercept, converged, losses, n_not_converged), ""
 
 
 def _check_arrays(
@@ -150,8 +163,9 @@ def _check_arrays(
         raise ValueError(f"{train_x.shape} features need {n} labels and folds, and {d} test features")
     if not (np.isfinite(train_x).all() and np.isfinite(test_x).all()):
         raise ValueError("features must be finite")
-    if not ((train_y == 0) | (train_y == 1)).all():
-        raise ValueError("labels must be 0 or 1")
+    allowed = (0, 1) if settings.uncertain is None else (-1, 0, 1)
+    if not np.isin(train_y, allowed).all():
+        raise ValueError(f"labels must be {' or '.join(map(str, allowed))}")
     if not ((folds >= 0) & (folds < settings.folds)).all():
         raise ValueError(f"folds must be in [0, {settings.folds})")
 
@@ -164,74 +178,13 @@ def _cross_validate(
     losses = np.empty((settings.folds, len(grid)))
     n_not_converged = 0
     for k in range(settings.folds):
-        held_out = folds == k
-        train, test = _standardized(x[~held_out], x[held_out], settings.standardize)
-        train, basis = _rotated(train)
-        test = test if basis is None else test @ basis
-        model = _logistic_regression(settings, warm_start=True)
+        fitted, counted = folds != k, (folds == k) & (y != -1)
+        head = policy_head(x[fitted], y[fitted], settings.uncertain, warm_start=True, **settings.pinned)
+        held_out = head.space.place(x[counted])
         for column, C in enumerate(grid):
-            n_not_converged += not _converges(model.set_params(C=C), train, y[~held_out])
-            losses[k, column] = _log_loss(y[held_out], model.decision_function(test))
+            n_not_converged += not head.fit(C)
+            losses[k, column] = _log_loss(y[counted], head.log_odds(held_out))
     return dict(zip(grid, losses.mean(axis=0).tolist(), strict=True)), n_not_converged
-
-
-def _refit(x: Floats, y: Labels, C: float, settings: ProbeSettings) -> tuple[Floats, float, bool]:
-    """Return coefficients, intercept and whether they are the optimum, by Newton steps to `FINAL_TOL`.
-
-    L-BFGS stops when the loss no longer falls by more than rounding, where log-odds can still be off by 1e-4.
-    """
-    rotated, basis = _rotated(x)
-    model = _logistic_regression(settings, C=C, solver="newton-cg", tol=FINAL_TOL)
-    converged = _converges(model, rotated, y)
-    coefficients = model.coef_[0] if basis is None else basis @ model.coef_[0]
-    return coefficients, float(model.intercept_[0]), converged
-
-
-def _standardized(train: Floats, test: Floats, standardize: bool) -> tuple[Floats, Floats]:
-    """Standardise both by the training rows (population variance); a constant column is only centred."""
-    if not standardize:
-        return train, test
-    mean, scale = train.mean(axis=0), train.std(axis=0)
-    constant = train.min(axis=0) == train.max(axis=0)  # its computed deviation can be rounding instead of 0
-    scale[constant | (scale == 0)] = 1.0
-    return (train - mean) / scale, (test - mean) / scale
-
-
-def _rotated(x: Floats) -> tuple[Floats, Floats | None]:
-    """Return the rows in an orthonormal basis of their span, and that basis [d, n]; as they are where d <= n.
-
-    The penalty |w|^2 does not change under rotation and the optimal w lies in the span of the rows, so the optimum is
-    the same vector, found in n dimensions instead of d.
-    """
-    if x.shape[1] <= x.shape[0]:
-        return x, None
-    basis, coordinates = np.linalg.qr(x.T)
-    return np.ascontiguousarray(coordinates.T), basis
-
-
-def _logistic_regression(settings: ProbeSettings, **changes: Any) -> LogisticRegression:
-    from sklearn.linear_model import LogisticRegression
-
-    pinned: dict[str, Any] = {
-        "solver": settings.solver,
-        "tol": settings.tol,
-        "max_iter": settings.max_iter,
-        "class_weight": settings.class_weight,
-    }
-    return LogisticRegression(**pinned | changes)  # its default penalty is L2, with a free intercept
-
-
-def _converges(model: LogisticRegression, x: Floats, y: Labels) -> bool:
-    """Fit the model in place; tell whether it reached its tolerance within max_iter."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        warnings.filterwarnings("always", message="Line Search failed")
-        model.fit(x, y)
-    return not any(
-        issubclass(warning.category, ConvergenceWarning) or "Line Search" in str(warning.message) for warning in caught
-    )
 
 
 def _log_loss(labels: Labels, log_odds: Floats) -> float:

@@ -193,6 +193,10 @@ class Task(Fields):
         """Return why the covariates of a subset cannot serve what the definition uses them for."""
         return []
 
+    def notes(self) -> list[Issue]:
+        """Return what an author should know of choices that were written in short."""
+        return []
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """Return (fitted on, scored on) of subsets that must not share a group."""
         return set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
@@ -24,6 +24,7 @@ from cxrspec.fields import (
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
 from cxrspec.tasks.findings.rules import check_findings
 from cxrspec.tasks.findings.strata import CovariateName, StrataRef, covariate_issues
+from cxrspec.tasks.findings.uncertainty import UncertainPolicies, check_policies, expand_policy, policy_notes
 from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
     Evaluation,
@@ -70,6 +71,8 @@ class Probe(Fields):
     max_iter: PositiveCount
     tol: Positive
     class_weight: Literal["balanced"] | None = None
+    uncertain: UncertainPolicies | None = None
+    """What is made of uncertain training labels (-1), for all findings or each; where absent they are refused."""
     tolerance: Positive
     """Largest difference of a score between two machines that still counts as equal."""
 
@@ -113,12 +116,18 @@ class FindingsTask(NamedFindings):
     protocols: Protocols
     metrics: Annotated[list[Metric], Field(min_length=1)]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_policy(cls, document: Any) -> Any:
+        return expand_policy(document)
+
     @classmethod
     def check_references(
         cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
     ) -> Iterator[FieldIssue]:
         """Yield spellings that name two findings, labels outside the vocabulary, metrics and protocols without use."""
         yield from check_findings(document, declared)
+        yield from check_policies(document, declared["finding"])
 
     def source_columns(self) -> Sequence[Column]:
         """Return the label columns."""
@@ -147,7 +156,7 @@ class FindingsTask(NamedFindings):
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
         """Refuse uncertain or blank labels where a metric scores them or a probe is fitted on them."""
         used = {metric.scored_subset for metric in self.metrics}
-        used |= {self.protocols.probe.fit_on} if self.protocols.probe else set()
+        used |= {self.protocols.probe.fit_on} if self.protocols.probe and not self.protocols.probe.uncertain else set()
         if name not in used:
             return []
         return [
@@ -156,7 +165,8 @@ class FindingsTask(NamedFindings):
                 f"subset {name}, finding {finding}",
                 f"{column.count(UNCERTAIN):,} labels are uncertain (-1) and {column.count(BLANK):,} blank; "
                 f"a subset that is scored or fitted on holds 1 and 0 only",
-                "Name a source whose labels are decided, or leave the subset out of metrics and protocols",
+                "Name a source whose labels are decided, or leave the subset out of metrics and protocols; "
+                "what a probe is fitted on may have a policy, protocols.probe.uncertain",
             )
             for finding, column in zip(self.column_names, columns, strict=True)
             if UNCERTAIN in column or BLANK in column
@@ -166,6 +176,11 @@ class FindingsTask(NamedFindings):
         """Refuse covariates that cannot divide a scored subset as its metrics ask."""
         asked = [metric.strata or {} for metric in self.metrics if metric.scored_subset == name]
         return list(dict.fromkeys(issue for strata in asked for issue in covariate_issues(name, strata, covariates)))
+
+    def notes(self) -> list[Issue]:
+        """Note a policy for uncertain labels that holds for every finding."""
+        probe = self.protocols.probe
+        return policy_notes(probe.uncertain) if probe and probe.uncertain else []
 
     def kept_apart(self) -> set[tuple[str, str]]:
         """A probe's training subset shares no group with what the probe is scored on."""

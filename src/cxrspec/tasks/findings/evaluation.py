@@ -1,4 +1,4 @@
-"""Own how findings are scored: probes fitted, metrics per finding and averaged, intervals on shared resamples."""
+"""Own how findings are scored: metrics per finding, averaged and by stratum, intervals on shared resamples."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cxrspec.digest import Table, seed_hash_order
-from cxrspec.errors import Issue, listed
+from cxrspec.digest import Table
+from cxrspec.errors import Issue
 from cxrspec.metrics import (
     RANKING_METRICS,
-    ProbeSettings,
     bootstrap_ranking,
     count_distinct,
-    fit_probe,
     is_coarse,
     mean_over_findings,
-    stratified_folds,
     tied_pair_share,
     undefined_reason,
 )
+from cxrspec.tasks.findings.probing import fit_probes
 from cxrspec.tasks.findings.strata import Strata, missing_note
 from cxrspec.tasks.task import Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
-    from cxrspec.tasks.findings import FindingsTask, Metric, Probe
+    from cxrspec.tasks.findings import FindingsTask, Metric
     from cxrspec.tasks.task import Interval
 
 INVERTED_AUROC: Final = 0.35
@@ -45,7 +43,7 @@ def evaluate(task: FindingsTask, given: EvaluationInput) -> Evaluation:
     undefined: dict[str, str] = {}
     if given.protocol == "probe" and task.protocols.probe:
         result.tolerance = task.protocols.probe.tolerance
-        scores, undefined = _probe(task, task.protocols.probe, given, result)
+        scores, undefined = fit_probes(task, task.protocols.probe, given, result)
     for subset in sorted({metric.scored_subset for metric in metrics}):
         stream = f"{given.seed}:{subset}"
         scored = _ScoredSubset(task.column_names, subset, given.subsets[subset], scores[subset], stream, undefined)
@@ -207,50 +205,3 @@ class _Divided:
 def label_matrix(table: Table, findings: Sequence[str]) -> NDArray[np.int8]:
     """Return the labels [n_items, n_findings] of a table whose cells are all `1` or `0`."""
     return np.array([[cell == "1" for cell in table.column(name)] for name in findings], dtype=np.int8).T
-
-
-def _probe(
-    task: FindingsTask, probe: Probe, given: EvaluationInput, result: Evaluation
-) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Fit one head per finding on the frozen subset; return the scores of every other subset, and what is undefined."""
-    train = given.subsets[probe.fit_on]
-    labels = label_matrix(train, task.column_names)
-    order = np.array(seed_hash_order(given.seed, train.item_ids))
-    settings = ProbeSettings(
-        C=tuple(probe.C),
-        folds=probe.folds,
-        standardize=probe.standardize,
-        select_by=probe.select_by,
-        solver=probe.solver,
-        max_iter=probe.max_iter,
-        tol=probe.tol,
-        class_weight=probe.class_weight,
-    )
-    names = sorted(given.predictions)
-    bounds = np.cumsum([len(given.predictions[name]) for name in names])[:-1]
-    stacked = np.concatenate([given.predictions[name] for name in names])
-    columns, undefined = [], {}
-    for column, finding in enumerate(task.column_names):
-        folds = stratified_folds(labels[:, column], order, probe.folds)
-        fit, reason = fit_probe(given.predictions[probe.fit_on], labels[:, column], stacked, settings, folds)
-        if fit is None:
-            undefined[finding] = reason
-            columns.append(np.zeros(len(stacked)))
-            result.fitted[finding] = {"reason": reason}
-            continue
-        columns.append(fit.scores)
-        result.fitted[finding] = {
-            "C": fit.C,
-            "coefficients": fit.coefficients.tolist(),
-            "intercept": fit.intercept,
-            "converged": fit.converged,
-            "n_cv_not_converged": fit.n_cv_not_converged,
-            "cv_log_loss": {repr(C): loss for C, loss in fit.cv_log_loss.items()},
-            "n_positive": int(labels[:, column].sum()),
-            "n_items": len(train),
-        }
-    unconverged = [name for name, fit in result.fitted.items() if fit.get("converged") is False]
-    if unconverged:
-        text = f"the fit did not converge for {listed(unconverged)}"
-        result.notes.append(Issue("note", "protocol probe", text, "Its scores depend on the machine"))
-    return dict(zip(names, np.split(np.stack(columns, axis=1), bounds), strict=True)), undefined
