@@ -19,7 +19,7 @@ REPORT_FORMAT: Final = 1
 ROUNDING: Final = 1e-12
 """Two exact scores differ at most by the rounding of the last operation."""
 
-_DESCRIBED: Final = ("environment", "fitted")
+_DESCRIBED: Final = ("environment", "fitted", "features")
 """Parts that say how a number came about; they are never compared."""
 _COMPUTED: Final = (".value", ".low", ".high")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
@@ -101,7 +101,8 @@ def is_undefined(report: Mapping[str, Any]) -> bool:
 def report_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the paths at which two reports differ by more than the tolerance that the definition allows.
 
-    The environment, the fitted coefficients and the version of cxrspec are described, never compared.
+    The environment, the fitted coefficients, the features they are of and the version of cxrspec are described, never
+    compared.
     """
     tolerance = new.get("tolerance")
     keys = [key for key in sorted({*old, *new}) if key not in _DESCRIBED]

@@ -177,6 +177,8 @@ class ReadPredictions:
     notes: tuple[Issue, ...]
     n_rows: int
     n_left_aside: int
+    feature_names: tuple[str, ...] | None = None
+    """Of embeddings, in the order of the coefficients; None where the file has no names."""
 
 
 def read_subsets(lock: Lock, need: PredictionNeed, registry: Registry) -> dict[str, Table]:
@@ -223,7 +225,8 @@ def read_predictions(
         read = read_scores(data, columns, expected, name=name, aggregate=aggregate)
     position = {item: row for row, item in enumerate(expected.item_ids)}
     found = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
-    return ReadPredictions(tables, found, tuple(read.notes), read.n_rows, read.n_left_aside)
+    names = read.feature_names if isinstance(read, Embeddings) else None
+    return ReadPredictions(tables, found, tuple(read.notes), read.n_rows, read.n_left_aside, names)
 
 
 def _read_regions(
@@ -253,7 +256,7 @@ def _report(
     read: ReadPredictions,
     notes: tuple[Issue, ...],
 ) -> dict[str, Any]:
-    return {
+    report = {
         "format": REPORT_FORMAT,
         "reference": str(lock.reference),
         "system": submission.system,
@@ -275,6 +278,7 @@ def _report(
         "notes": [str(note) for note in notes],
         "environment": _environment(),
     }
+    return report | ({"features": list(read.feature_names)} if read.feature_names else {})
 
 
 def _environment() -> dict[str, str]:
