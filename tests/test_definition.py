@@ -444,6 +444,12 @@ def test_a_default_subset_must_exist() -> None:
     assert {"metrics/0/subset", "metrics/1/subset"} == set(codes(document))
 
 
+@pytest.mark.parametrize("kind", ["brier", "log_loss", "expected_calibration_error", "accuracy"])
+def test_s10_no_metric_reads_a_score_as_a_probability(kind: str) -> None:
+    """S10: calibrated heads are no probabilities, so a metric that would take them for some is refused."""
+    assert {"metrics/0/kind": "field-value"} == codes(edited(wide(), "metrics/0/kind", kind))
+
+
 def test_an_empty_protocol_is_none() -> None:
     """A protocol without its fields is not declared, and a metric cannot use it."""
     document = wide()

@@ -49,6 +49,16 @@ def test_roc_auc_by_hand(labels, scores, expected, _):
     assert expected == roc_auc(np.array(labels), np.array(scores))
 
 
+@pytest.mark.parametrize("threshold", [0.03, 0.5, 0.9])
+@pytest.mark.parametrize("kind", RANKING_METRICS)
+def test_calibration_around_a_threshold_moves_no_ranking(kind, threshold):
+    """S10: torchxrayvision maps each head's threshold to 0.5, piece by piece; the values change, the metrics do not."""
+    rng = np.random.default_rng(0)
+    labels, scores = rng.integers(0, 2, 500), rng.permutation(500) / 500
+    calibrated = np.where(scores < threshold, scores / (2 * threshold), 1 - (1 - scores) / (2 * (1 - threshold)))
+    assert RANKING_METRICS[kind](labels, scores) == RANKING_METRICS[kind](labels, calibrated)
+
+
 @pytest.mark.parametrize(("labels", "scores", "_", "expected"), KNOWN)
 def test_average_precision_by_hand(labels, scores, _, expected):
     """Each positive counts the precision at its own threshold, which tied items share."""

@@ -382,6 +382,16 @@ class TestValues:
         """T15: A cell is read as Python reads a float, blanks and exponents included."""
         assert column(read(["item_id, Edema", "1_0, 1e-3", "1_1,+.5 ", "3_0,1"])) == [0.001, 0.5, 1.0]
 
+    @pytest.mark.parametrize("number", [0.1 + 0.2, 1 / 3, 5e-324, -15.361, 1e16, 1.7976931348623157e308])
+    def test_a_number_survives_its_text(self, number: float) -> None:
+        """S15: The shortest text that Python writes is read back to the last bit."""
+        assert column(read(["item_id,Edema", *ROWS[:2], f"00000003_000,{number!r}"]))[2] == number
+
+    def test_the_way_a_number_is_written_does_not_matter(self) -> None:
+        """S15: `-15.361` and `-15.361000` are one number, so one row repeats the other."""
+        scores = read(["item_id,Edema", *ROWS[:2], "00000003_000,-15.361", "00000003_000,-15.361000"])
+        assert column(scores)[2] == -15.361
+
     def test_decimal_commas_of_a_semicolon_file(self) -> None:
         """T5: With `;` between columns and a comma in every value, the comma is decimal, and that is noted."""
         scores = read(["item_id;Edema", "00000001_000;0,91", "00000001_001;0,5", "00000003_000;3,2E-05"])
