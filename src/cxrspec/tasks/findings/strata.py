@@ -5,6 +5,7 @@ An item whose covariate is missing is in no stratum, and counted; nothing here c
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -51,13 +52,12 @@ class Strata(Fields):
             return {
                 value: [row for row, cell in enumerate(cells) if cell == value] for value in sorted({*cells} - {""})
             }
-        found: dict[str, list[int]] = {band: [] for band in self.band_names}
+        bands: list[list[int]] = [[] for _ in self.bands]
         for row, cell in enumerate(cells):
             number = covariate_number(name, cell)
-            band = -1 if number is None else sum(start <= number for start in self.bands) - 1
-            if band >= 0:
-                found[self.band_names[band]].append(row)
-        return found
+            if number is not None and number >= self.bands[0]:
+                bands[bisect_right(self.bands, number) - 1].append(row)
+        return dict(zip(self.band_names, bands, strict=True))
 
     def missing(self, name: str, cells: Sequence[str]) -> Counter[str]:
         """Count the rows that are in no stratum, by the reason."""
