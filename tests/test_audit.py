@@ -36,7 +36,7 @@ DEFINITION_LINKS = {
     "lock", "definition", "dvc", "commit",
     *(f"table {name}" for name in ("roster", "test", "test.covariates", "train", "train.covariates")),
 }  # fmt: skip
-SYSTEM_LINKS = {"submission", "predictions", "dvc predictions", "scored again"}
+SYSTEM_LINKS = {"submission", "predictions", "dvc predictions", "scored again", "overlap"}
 
 
 @pytest.fixture
@@ -343,7 +343,7 @@ def test_a_submission_without_a_report_is_not_scored_yet(project: Project) -> No
 def test_a_damaged_report_is_broken(project: Project) -> None:
     """Half a report breaks the links that read it."""
     project.write(REPORT, "{")
-    assert ["predictions", "scored again"] == both(project)
+    assert ["predictions", "scored again", "overlap"] == both(project)
 
 
 def test_an_altered_cached_object_is_found(project: Project) -> None:

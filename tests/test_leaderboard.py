@@ -155,7 +155,7 @@ def test_a_bar_or_line_break_in_a_text_does_not_break_the_table(project: Project
     project.submit("new", trained_on="a | b\n\n# c")
     project.score("new")
     line = next(line for line in markdown(board(project)).splitlines() if line.startswith("| new"))
-    assert line.endswith("| 20 | a \\| b # c |")
+    assert line.endswith("| 20 | unknown | a \\| b # c |")
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def test_training_data_of_a_subset_that_does_not_exist_is_refused(project: Proje
     [(code, text)] = refusal(lambda: project.submit("slip", trained_on="tiny@v1:trian"))
     assert ("submission-field", True) == (
         code,
-        text.endswith("it was trained on tiny@v1:trian; tiny@v1 has test, train"),
+        text.endswith("it was trained on tiny@v1:trian; tiny@v1 has test, train. Did you mean 'train'?"),
     )
 
 

@@ -14,8 +14,10 @@ from cxrspec.errors import CxrspecError, SubmissionError, listed
 from cxrspec.freeze import changed_fields, check_frozen, lock_document
 from cxrspec.loader import load_definition
 from cxrspec.lock import Lock, parse_lock
+from cxrspec.overlap import overlap_of
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
+from cxrspec.report.board import overlap_text
 from cxrspec.report_file import read_report, report_differences
 from cxrspec.score import evaluate_submission
 from cxrspec.sources import Store
@@ -96,11 +98,13 @@ def audit_system(reference: Reference, system: str, registry: Registry) -> Audit
     except CxrspecError as error:
         audit.links.append(Link("submission", "broken", str(error)))
         return audit
-    path = registry.submission_folder(reference, system) / submission.predictions.file
+    folder = registry.submission_folder(reference, system)
+    paths = [folder / name for name in submission.files]
     _add(audit, "submission", lambda: _check_submission(submission, lock, system))
     _add(audit, "predictions", lambda: _check_predictions(submission, lock, registry, system))
-    _add(audit, "dvc predictions", lambda: _check_dvc([path], registry))
+    _add(audit, "dvc predictions", lambda: _check_dvc(paths, registry))
     _add(audit, "scored again", lambda: _check_scored(submission, lock, registry, system))
+    _add(audit, "overlap", lambda: _check_overlap(submission, lock, registry, system))
     return audit
 
 
@@ -246,7 +250,18 @@ def _check_scored(submission: Submission, lock: Lock, registry: Registry, system
     if report is None:
         return _not_checked(f"there is no report; run 'cxrspec score {lock.reference}/{system}'")
     new, _ = evaluate_submission(submission, lock, registry, system)
-    if changed := report_differences(report, new):
+    if changed := report_differences({**report, "overlap": None}, new):
         return _broken(f"scoring again gives other {listed(changed)}")
     tolerance = new["tolerance"]
     return _held(f"scoring again gives every number{f', within {tolerance:g}' if tolerance else ''}")
+
+
+def _check_overlap(submission: Submission, lock: Lock, registry: Registry, system: str) -> Link:
+    """Count again how much of what is scored the declared training data cover."""
+    report = read_report(registry, lock.reference, system)
+    if report is None:
+        return _not_checked("there is no report")
+    said, found = report.get("overlap"), overlap_of(submission, lock, registry)
+    if said != found:
+        return _broken(f"the report says {overlap_text(said)}; counting again gives {overlap_text(found)}")
+    return _held(f"overlap: {overlap_text(found)}; trained on: {submission.training_text}")

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from cxrspec.digest import combined_id, json_digest, short_id
 from cxrspec.errors import Issue, RegistryError
+from cxrspec.ids import IdRule
 from cxrspec.reference import Reference
 
 LOCK_FORMAT: Final = 1
@@ -52,6 +53,12 @@ class Lock:
     def definition(self) -> dict[str, Any]:
         """The score-relevant definition as plain values."""
         return dict(self.document["definition"])
+
+    @property
+    def id_rule(self) -> IdRule:
+        """How the definition writes its item ids."""
+        rule = self.definition["items"]["item_id"]
+        return IdRule(rule["form"], rule.get("strip_suffix"), rule.get("prefix", ""))
 
     @property
     def definition_digest(self) -> str:

@@ -10,8 +10,8 @@ from cxrspec import __version__
 from cxrspec.digest import Table, json_text, short_id
 from cxrspec.errors import CxrspecError, Issue, SubmissionError
 from cxrspec.files import write_whole
-from cxrspec.ids import IdRule
 from cxrspec.lock import Lock
+from cxrspec.overlap import overlap_here, overlap_notes
 from cxrspec.predictions import (
     ColumnNames,
     Embeddings,
@@ -35,9 +35,9 @@ from cxrspec.submission import (
     read_predictions_file,
     submission_issues,
     task_of,
-    training_issues,
 )
 from cxrspec.tasks import Drawing, Evaluation, EvaluationInput, PredictionNeed
+from cxrspec.training import training_issues
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def score(reference: Reference, system: str, registry: Registry) -> Scored:
         note = Issue("table-missing", registry.name(path), "is not on this machine; its report stays as it is")
         return Scored(reference, system, "absent", old, (note,))
     report, notes = evaluate_submission(submission, lock, registry, system)
+    report["overlap"] = overlap_here(submission, lock, registry, old)
+    notes += tuple(overlap_notes(report["overlap"], system))
     if old and not report_differences(old, report):
         return Scored(reference, system, "unchanged", old, notes)
     with registry.writing():
@@ -80,7 +82,7 @@ def score(reference: Reference, system: str, registry: Registry) -> Scored:
 def evaluate_submission(
     submission: Submission, lock: Lock, registry: Registry, system: str
 ) -> tuple[dict[str, Any], tuple[Issue, ...]]:
-    """Compute the report of a submission without writing it; raises as `score` does."""
+    """Compute the report of a submission without its overlap and without writing it; raises as `score` does."""
     need = need_of(submission, lock)
     read = check_submission(submission, lock, registry, system)
     task = task_of(lock)
@@ -197,11 +199,10 @@ def read_predictions(
     name, data = file
     need = need_of(submission, lock)
     items = lock.definition["items"]
-    rule = items["item_id"]
     expected = ExpectedItems(
         item_ids=sorted({item for table in tables.values() for item in table.item_ids}),
-        rule=IdRule(rule["form"], rule.get("strip_suffix"), rule.get("prefix", "")),
-        id_columns=(rule["column"],),
+        rule=lock.id_rule,
+        id_columns=(items["item_id"]["column"],),
         known=lambda: _splits(registry, lock),
         reference=f"{lock.reference}:{'+'.join(need.subsets)}",
         known_labels=need.known_labels,
@@ -271,7 +272,7 @@ def _report(
             "n_left_aside": read.n_left_aside,
         },
         "card": submission.card.model_dump(exclude_none=True) if submission.card else {},
-        "trained_on": submission.trained_on,
+        "trained_on": submission.training_text,
         "scores": evaluation.scores,
         "fitted": evaluation.fitted,
         "tolerance": evaluation.tolerance,

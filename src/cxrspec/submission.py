@@ -10,12 +10,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Discriminator, Field, StringConstraints, Tag, ValidationError, field_serializer
 
-from cxrspec.digest import Table, sha256_hex, short_id
-from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, RegistryError, SubmissionError, listed
+from cxrspec.digest import sha256_hex, short_id
+from cxrspec.errors import DefinitionError, Issue, RegistryError, SubmissionError, listed
 from cxrspec.field_errors import field_issue
-from cxrspec.fields import FieldIssue, Fields, Identifier, PositiveCount, Sha256, SystemName, Text
+from cxrspec.fields import FieldIssue, Fields, Identifier, PositiveCount, Sha256, ShortForm, SystemName, Text
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
@@ -33,6 +33,22 @@ class PredictionsFile(Fields):
 
     file: FileName
     sha256: Sha256
+
+
+class IdList(PredictionsFile):
+    """A file of the images or patients that a system was trained on, one id a line, beside the predictions."""
+
+    holds: Literal["items", "groups"]
+
+    def __str__(self) -> str:
+        return f"{self.file} ({self.holds}, sha256 {short_id(self.sha256)})"
+
+
+TrainedOn = Annotated[
+    Annotated[Text, Tag("a text")] | Annotated[IdList, Tag("a list file")],
+    Discriminator(lambda value: "a list file" if isinstance(value, Mapping | IdList) else "a text"),
+]
+"""`benchmark@version:name`, `outside benchmark@version:name`, `nothing`, a list file, or any words; see `overlap`."""
 
 
 class SystemCard(Fields):
@@ -68,10 +84,32 @@ class Submission(Fields):
     boxes: BoxForm | None = None
     """For predicted boxes, how they are written."""
     card: SystemCard | None = None
-    trained_on: Text = "unknown"
-    """The training data that its author declares."""
+    trained_on: Annotated[
+        list[TrainedOn],
+        ShortForm(
+            lambda value: [value] if isinstance(value, str | Mapping) else value, "a text nor a list", is_list=True
+        ),
+        Field(min_length=1),
+    ] = Field(["unknown"])
+    """The training data that its author declares, one entry or several."""
     submitted_from: Text | None = None
     """The submission that this one repeats, made for the same subsets under another definition version."""
+
+    @field_serializer("trained_on")
+    def _short_trained_on(self, entries: list[str | IdList]) -> Any:
+        """Write a text that stands alone without a list."""
+        texts = [one if isinstance(one, str) else one.model_dump() for one in entries]
+        return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else texts
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files beside `submission.yaml`."""
+        return [self.predictions.file, *(one.file for one in self.trained_on if isinstance(one, IdList))]
+
+    @property
+    def training_text(self) -> str:
+        """The training data as reports and tables name it."""
+        return "; ".join(map(str, self.trained_on))
 
     def head_of(self, name: str, spellings: tuple[str, ...]) -> str | None:
         """Return the column of the file that the head map names for our column, if it names one."""
@@ -138,15 +176,20 @@ def _normalized(value: Any) -> Any:
     """Bring all text to NFC, as reading it back from YAML does."""
     if isinstance(value, Mapping):
         return {_normalized(key): _normalized(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_normalized(inner) for inner in value]
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
-def _unreadable(value: Any, path: tuple[str, ...] = ()) -> Iterator[FieldIssue]:
+def _unreadable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[FieldIssue]:
     """Refuse characters that the file would not give back: control characters, strange line ends, broken bytes."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _unreadable(key, (*path, "name"))
             yield from _unreadable(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _unreadable(inner, (*path, i))
     elif isinstance(value, str) and (found := _UNREADABLE.search(value)):
         message = f"the invisible character U+{ord(found[0]):04X} is not allowed"
         yield FieldIssue(path, "field-value", message, "Remove it")
@@ -165,12 +208,12 @@ def need_of(submission: Submission, lock: Lock) -> PredictionNeed:
     if submission.protocol in task.protocol_names:
         return task.prediction_need(submission.protocol)
     message = f"unknown protocol '{submission.protocol}'; {lock.reference} allows {listed(task.protocol_names)}"
-    raise SubmissionError(Issue("submission-field", _place(lock, submission.system), message))
+    raise SubmissionError(Issue("submission-field", place_of_submission(lock, submission.system), message))
 
 
 def submission_issues(submission: Submission, lock: Lock, need: PredictionNeed, system: str) -> list[Issue]:
     """Return why a submission was not made for exactly this lock: definition version, subset ids, system, heads."""
-    where = _place(lock, system)
+    where = place_of_submission(lock, system)
     return [
         *_reference_issues(submission, lock, where, system),
         *_subset_issues(submission, lock, need, where),
@@ -178,7 +221,8 @@ def submission_issues(submission: Submission, lock: Lock, need: PredictionNeed, 
     ]
 
 
-def _place(lock: Lock, system: str) -> str:
+def place_of_submission(lock: Lock, system: str) -> str:
+    """Return what messages call a submission."""
     return f"submission {lock.reference}/{system}"
 
 
@@ -215,35 +259,8 @@ def _head_issues(submission: Submission, lock: Lock, need: PredictionNeed, where
         yield Issue("submission-field", where, message, "Write one '*' for the source's label, as in '*=prob_*'")
 
 
-def training_issues(submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table]) -> list[Issue]:
-    """Return the groups that the declared training subset of this definition shares with the subsets that are scored.
-
-    Training data declared in any other words is its author's word, which nothing here can check.
-    """
-    try:
-        trained = Reference.parse(submission.trained_on)
-    except ValueError:
-        return []
-    if trained.subset is None or trained.definition != lock.reference:
-        return []
-    where = _place(lock, submission.system)
-    if trained.subset not in lock.subsets:
-        message = f"it was trained on {trained}; {lock.reference} has {listed(lock.subsets)}"
-        return [Issue("submission-field", where, message)]
-    fitted = lock.definition["protocols"][submission.protocol].get("fit_on")
-    table = registry.read_table(lock.reference, trained.subset, lock.subsets[trained.subset]["digest"])
-    seen = set(table.column("group_id"))
-    issues = []
-    for name in (name for name in tables if name != fitted):
-        if shared := sorted(seen & set(tables[name].column("group_id"))):
-            message = f"its training data {trained} shares {len(shared):,} groups with subset {name}"
-            hint = "A score on patients that were trained on says nothing; train without them"
-            issues.append(Issue("submission-field", where, f"{message}: {listed(shared, IDS_LISTED)}", hint))
-    return issues
-
-
 def read_predictions_file(registry: Registry, reference: Reference, system: str, file: PredictionsFile) -> bytes:
-    """Return the bytes of a system's predictions, proved by the sha256 that its submission names.
+    """Return the bytes of a system's predictions or list file, proved by the sha256 that its submission names.
 
     Raises:
         RegistryError: if the file is not on this machine, or holds other bytes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.score import check_submission
 from cxrspec.submission import (
+    IdList,
     Submission,
     SystemCard,
     load_submission,
@@ -26,8 +27,19 @@ from cxrspec.submission import (
     task_of,
 )
 from cxrspec.tasks import PredictionNeed
+from cxrspec.training import FORMS, UNKNOWN, Declared, Holds, Trained
 
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".gz", ".zip", ".parquet", ".npz")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingList:
+    """A file of the ids that a system was trained on, one a line."""
+
+    data: bytes
+    file_name: str
+    holds: Holds | None = None
+    """What the ids are of; told from the roster where absent."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ class Request:
     """For predicted boxes, the fields of a `BoxForm`."""
     card: Mapping[str, str | None] = field(default_factory=dict)
     """The fields of a `SystemCard`."""
-    trained_on: str = "unknown"
+    trained_on: str | Sequence[str | TrainingList] = UNKNOWN
     submitted_from: str | None = None
 
 
@@ -57,34 +69,66 @@ def submit(request: Request, registry: Registry) -> tuple[Submission, tuple[Issu
         RegistryError: if the definition is not frozen, or a table is missing or altered.
     """
     lock = registry.read_lock(request.reference)
-    submission = _submission(request, lock)
-    read = check_submission(submission, lock, registry, request.system, (request.file_name, request.data))
+    lists, issues = _training_lists(request, lock, registry)
+    submission = _submission(request, lock, list(lists))
+    try:
+        read = check_submission(submission, lock, registry, request.system, (request.file_name, request.data))
+    except SubmissionError as error:
+        raise SubmissionError([*issues, *error.issues]) from error
+    if issues:
+        raise SubmissionError(issues)
     folder, text = registry.submission_folder(lock.reference, request.system), submission_text(submission)
     with registry.writing():
         _refuse_other(folder / "submission.yaml", text, registry)
         write_whole(folder / submission.predictions.file, request.data)
+        for one, data in lists.items():
+            write_whole(folder / one.file, data)
         write_whole(folder / "submission.yaml", text)
-    return submission, (*read.notes, *_card_notes(submission))
+    return submission, (*read.notes, *_card_notes(submission), *_training_notes(submission))
 
 
-def _submission(request: Request, lock: Lock) -> Submission:
+def _training_lists(request: Request, lock: Lock, registry: Registry) -> tuple[dict[IdList, bytes], list[Issue]]:
+    """Return the list files under the names that they are stored under, and why others are refused."""
+    trained, lists, issues = Trained(lock, registry), {}, []
+    given = [one for one in request.trained_on if isinstance(one, TrainingList)]
+    for number, one in enumerate(given, 1):
+        try:
+            holds, _ = trained.id_list(one.data, one.file_name, one.holds)
+        except SubmissionError as error:
+            issues += error.issues
+            continue
+        name = f"trained-on{f'-{number}' if len(given) > 1 else ''}{_suffix(one.file_name, '.txt')}"
+        lists[IdList(file=name, sha256=sha256_hex(one.data), holds=holds)] = one.data
+    return lists, issues
+
+
+def _suffix(file_name: str, otherwise: str) -> str:
+    """Return the endings that tell the kind of a file; nothing else of its name is kept."""
+    return "".join(one.lower() for one in Path(file_name).suffixes if one.lower() in SUFFIXES) or otherwise
+
+
+def _submission(request: Request, lock: Lock, lists: Sequence[IdList]) -> Submission:
     protocols = task_of(lock).protocol_names
     if request.protocol not in protocols:
         message = f"unknown protocol '{request.protocol}'; {lock.reference} allows {listed(protocols)}"
         raise SubmissionError(Issue("submission-field", "protocol", message))
     need = task_of(lock).prediction_need(request.protocol)
-    suffixes = [one.lower() for one in Path(request.file_name).suffixes if one.lower() in SUFFIXES]
+    entries = [request.trained_on] if isinstance(request.trained_on, str) else request.trained_on
+    trained_on = [*(one for one in entries if isinstance(one, str)), *(one.model_dump() for one in lists)]
     document = {
         "format": 1,
         "reference": str(lock.reference),
         "subsets": {name: lock.subset_ids[name] for name in need.subsets},
         "system": request.system,
         "protocol": request.protocol,
-        "predictions": {"file": f"predictions{''.join(suffixes) or '.csv'}", "sha256": sha256_hex(request.data)},
+        "predictions": {
+            "file": f"predictions{_suffix(request.file_name, '.csv')}",
+            "sha256": sha256_hex(request.data),
+        },
         "heads": dict(request.heads) or None,
         "boxes": request.boxes,
         "card": {name: text for name, text in request.card.items() if text is not None} or None,
-        "trained_on": request.trained_on,
+        "trained_on": trained_on[0] if len(trained_on) == 1 else trained_on or None,
         "submitted_from": request.submitted_from,
     }
     return make_submission({name: value for name, value in document.items() if value is not None})
@@ -99,6 +143,20 @@ def _card_notes(submission: Submission) -> list[Issue]:
     options = " and ".join(f"--{name.replace('_', '-')}" for name in absent)
     message = f"the system card has no {' and no '.join(absent)}: nobody can tell which weights these are"
     return [Issue("note", submission.system, message, f"Another submission can say it with {options}")]
+
+
+def _training_notes(submission: Submission) -> list[Issue]:
+    """Say which words about the training data no computer can compare with what is scored."""
+    return [
+        Issue(
+            "note",
+            f"trained_on '{words}'",
+            "words of your own, so the overlap is unknown",
+            f"To have it counted: {FORMS}",
+        )
+        for words in Declared.of(submission).words
+        if words != UNKNOWN
+    ]
 
 
 def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> Request:
@@ -122,9 +180,16 @@ def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> R
         heads=submission.heads or {},
         boxes=submission.boxes.model_dump() if submission.boxes else None,
         card=submission.card.model_dump() if submission.card else {},
-        trained_on=submission.trained_on,
+        trained_on=[_given_again(one, submission, registry, old_lock) for one in submission.trained_on],
         submitted_from=f"{old_lock.reference}/{system}",
     )
+
+
+def _given_again(entry: str | IdList, submission: Submission, registry: Registry, lock: Lock) -> str | TrainingList:
+    if isinstance(entry, str):
+        return entry
+    data = read_predictions_file(registry, lock.reference, submission.system, entry)
+    return TrainingList(data, entry.file, entry.holds)
 
 
 def _differences(submission: Submission, old: Lock, new: Lock, need: PredictionNeed) -> Iterator[Issue]:

@@ -22,7 +22,7 @@ from cxrspec.reference import Reference
 
 if TYPE_CHECKING:
     from cxrspec.registry import Registry
-    from cxrspec.submit import Request
+    from cxrspec.submit import Request, TrainingList
 
 baseline = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Write submissions that never see a pixel, from frozen tables."
@@ -62,7 +62,12 @@ def submit(
     description: Annotated[str | None, typer.Option(help="For the system card.")] = None,
     url: Annotated[str | None, typer.Option(help="For the system card.")] = None,
     trained_on: Annotated[
-        str | None, typer.Option(help="The training data, as declared; a subset as benchmark@version:subset.")
+        list[str] | None,
+        typer.Option(
+            metavar="DATA",
+            help="The training data: benchmark@version:name, a subset or split; 'outside benchmark@version:name'; "
+            "a file of ids, one a line (items:FILE or groups:FILE says which); nothing; or words. May be repeated.",
+        ),
     ] = None,
     repeat_of: Annotated[
         Reference | None,
@@ -98,9 +103,25 @@ def submit(
             heads=parse_heads(head or ()),
             boxes=_box_form(box_format, frame),
             card=card,
-            trained_on="unknown" if trained_on is None else trained_on,
+            trained_on=list(map(_training, trained_on or ["unknown"])),
         )
     _submit(request, registry, as_json=as_json)
+
+
+def _training(value: str) -> str | TrainingList:
+    """Return an entry of `--trained-on`; the name of a file stands for the ids in it."""
+    from cxrspec.submit import TrainingList
+
+    kind, colon, name = value.partition(":")
+    if colon and kind in ("items", "groups"):
+        if not Path(name).is_file():
+            raise UsageError(f"{name} is not a file.")
+        return TrainingList(Path(name).read_bytes(), Path(name).name, "items" if kind == "items" else "groups")
+    try:
+        is_file = Path(value).is_file()
+    except OSError:  # words, too long for the name of a file
+        is_file = False
+    return TrainingList(Path(value).read_bytes(), Path(value).name) if is_file else value
 
 
 def _repeated(old: Reference, reference: Reference, registry: Registry, *, alone: bool) -> Request:
@@ -186,10 +207,11 @@ def _submit(request: Request, registry: Registry, *, as_json: bool) -> None:
     from cxrspec.submit import submit as write_submission
 
     submission, notes = write_submission(request, registry)
-    path = registry.submission_folder(request.reference, submission.system) / submission.predictions.file
+    folder = registry.submission_folder(request.reference, submission.system)
+    paths = [folder / name for name in submission.files]
     may_leave = registry.read_lock(request.reference).redistribute
-    tracked = not is_made_by_stage(registry, path)
-    is_stored = tracked and dvc_add(registry, path, push=may_leave)
+    tracked = [path for path in paths if not is_made_by_stage(registry, path)]
+    is_stored = any([dvc_add(registry, path, push=may_leave) for path in tracked])  # noqa: C419 (each must be added)
     if as_json:
         document = submission.model_dump(exclude_none=True)
         print_json({"submission": document, "notes": [one.as_json() for one in notes], "in_dvc": is_stored})

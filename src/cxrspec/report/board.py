@@ -12,6 +12,8 @@ TABLE_SIZE: Final = 16
 _FIRST_NUMBER: Final = re.compile(r"\[?(-?[0-9]+(\.[0-9]+)?)")
 WIDE: Final = 6
 """A protocol with more numbers than this has a row per number and finding, and a column per system."""
+OVERLAP_MEANS: Final = "overlap: how much of what is scored the training data cover, as their author declares them"
+_BOUNDS: Final = {"exact": "", "at_most": "at most ", "at_least": "at least "}
 
 
 def is_wide(board: Mapping[str, Any], protocol: str) -> bool:
@@ -95,6 +97,28 @@ def strata_in_order(strata: Mapping[str, Any]) -> list[str]:
     return sorted(strata, key=key)
 
 
+def training_text(row: Mapping[str, Any]) -> str:
+    """Write what a system was trained on, and how much of what is scored that covers."""
+    return f"{row['trained_on']}; overlap: {overlap_text(row['overlap'])}"
+
+
+def overlap_text(overlap: Mapping[str, Any] | None) -> str:
+    """Write an overlap: `0`, `312 of 1,013 items, 203 of 595 patients`, or `unknown`."""
+    if overlap is None or not overlap["subsets"]:
+        return "unknown"
+    texts = {name: _counts_text(overlap["bound"], counts) for name, counts in overlap["subsets"].items()}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def _counts_text(bound: str, counts: Mapping[str, int]) -> str:
+    if bound != "at_least" and not (counts["items"] or counts["groups"]):
+        return "0"
+    items, groups = (f"{counts[one]:,} of {counts[f'n_{one}']:,}" for one in ("items", "groups"))
+    return f"{_BOUNDS[bound]}{items} items, {groups} patients"
+
+
 def counts_text(board: Mapping[str, Any], subset: str) -> str:
     """Write the size of a subset and its positives per finding."""
     found = board["subsets"][subset]
@@ -150,16 +174,16 @@ def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[
         yield _table_row(("number", "finding", *(row["system"] for row in rows)))
         yield f"|---|---|{'---|' * len(rows)}"
         yield from map(_table_row, wide_rows(board, protocol, findings=True))
-        yield from ("", *(f"- {row['system']} was trained on: {_one_line(row['trained_on'])}" for row in rows), "")
+        yield from ("", *(f"- {row['system']} was trained on: {_one_line(training_text(row))}" for row in rows), "")
         yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
         return
-    yield _table_row(("system", *(metric_heading(name, rows) for name in metrics), "n", "trained on"))
-    yield f"|---|{'---|' * len(metrics)}---|---|"
+    yield _table_row(("system", *(metric_heading(name, rows) for name in metrics), "n", "overlap", "trained on"))
+    yield f"|---|{'---|' * len(metrics)}---|---|---|"
     for row in rows:
         cells = [interval_text(row["scores"][name]) for name in metrics]
         count = row["scores"][metrics[0]]["n_items"]
-        yield _table_row((row["system"], *cells, f"{count:,}", row["trained_on"]))
-    yield ""
+        yield _table_row((row["system"], *cells, f"{count:,}", overlap_text(row["overlap"]), row["trained_on"]))
+    yield from ("", OVERLAP_MEANS, "")
     yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
 
 

@@ -98,6 +98,7 @@ def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
         "state": "scored",
         "protocol": report["protocol"],
         "trained_on": report["trained_on"],
+        "overlap": report.get("overlap"),
         "n_left_aside": report["predictions"]["n_left_aside"],
         "scores": {
             score["metric"]: {

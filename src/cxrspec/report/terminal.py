@@ -13,15 +13,18 @@ from rich.text import Text
 
 from cxrspec.errors import Issue
 from cxrspec.report.board import (
+    OVERLAP_MEANS,
     counts_text,
     interval_text,
     is_wide,
     metric_heading,
     metric_names,
+    overlap_text,
     protocols,
     ranked,
     reported_text,
     strata_in_order,
+    training_text,
     unranked_texts,
     wide_rows,
 )
@@ -137,7 +140,8 @@ def show_report(report: Mapping[str, Any]) -> None:
         for covariate in sorted(score.get("strata", {})):
             _show_strata(score, covariate)
         say(f"  {score['signature']}", "dim")
-    say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
+    say(f"trained on: {report['trained_on']}")
+    say(f"overlap: {overlap_text(report.get('overlap'))}; rows left aside: {report['predictions']['n_left_aside']:,}")
     _show_list("notes", report["notes"])
 
 
@@ -170,11 +174,13 @@ def show_board(board: Mapping[str, Any]) -> None:
             _show_wide(board, protocol, rows)
             continue
         headings = [metric_heading(name, rows) for name in metrics]
-        table = _table(f"{protocol}: system", *headings, "n", "trained on")
+        table = _table(f"{protocol}: system", *headings, "n", "overlap", "trained on")
         for row in rows:
             cells = [interval_text(row["scores"][name]) for name in metrics]
-            _add(table, row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", row["trained_on"])
+            count = f"{row['scores'][metrics[0]]['n_items']:,}"
+            _add(table, row["system"], *cells, count, overlap_text(row["overlap"]), row["trained_on"])
         out().print(table)
+        say(f"  {OVERLAP_MEANS}", "dim")
         for row in rows:
             for name in metrics:
                 say(f"  {row['scores'][name]['signature']}", "dim")
@@ -192,6 +198,7 @@ def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[s
         _add(table, *cells)
     out().print(table)
     for row in rows:
+        say(f"  {row['system']} was trained on: {training_text(row)}", "dim")
         name, score = next(iter(row["scores"].items()))
         say(f"  {score['signature'].replace(f'|metric:{name}|', '|metric:(as named)|')}", "dim")
 
