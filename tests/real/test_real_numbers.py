@@ -131,6 +131,30 @@ def test_chexnet_reproduction_covers_no_official_subset(run: Run, frozen: Freeze
     assert "20,383 of 25,596 items missing" in submit_preds(run, FOURTEEN, preds, check=False)
 
 
+def test_chexnet_reproduction_may_have_seen_most_of_the_official_test(run: Run, frozen: Freeze, project: Path) -> None:
+    """Trained outside its own test list, it can know 20,383 of 25,596 items and 2,207 of 2,797 patients, at most."""
+    frozen(FOURTEEN)
+    frozen(REPRODUCTION)
+    table = project / "registry/nih-cxr14-fourteen/official-v1/test.tsv"
+    trained_on = ("--trained-on", f"outside {REPRODUCTION}:test")
+    run("submit", FOURTEEN, "--system", "r", "--protocol", "zero_shot", "--predictions", str(table), *trained_on)
+    counts = {"items": 20383, "n_items": 25596, "groups": 2207, "n_groups": 2797}
+    found = report(run, f"{FOURTEEN}/r")["overlap"]
+    assert ("at_most", {"test": counts}) == (found["bound"], found["subsets"])
+
+
+def test_chexnet_reproduction_has_seen_nothing_of_its_own_test(run: Run, frozen: Freeze, preds: Path) -> None:
+    """Its own test shares no item and no patient with the images outside it; the committed report says so."""
+    frozen(REPRODUCTION)
+    committed = ROOT / "registry/nih-cxr14-fourteen/chexnet-reproduction-v1"
+    counts = {"items": 0, "n_items": 22433, "groups": 0, "n_groups": 6187}
+    report = json.loads((committed / "reports/chexnet-reproduction.json").read_text())
+    assert ("at_most", {"test": counts}) == (report["overlap"]["bound"], report["overlap"]["subsets"])
+    arguments = ("--system", "own", "--protocol", "zero_shot", "--predictions", str(preds), "--head", "*=prob_*")
+    run("submit", REPRODUCTION, *arguments, "--trained-on", report["trained_on"])
+    assert "overlap: 0; rows left aside" in run("score", f"{REPRODUCTION}/own").stdout
+
+
 def test_train_subset_of_official_v3_keeps_shares(run: Run, frozen: Freeze, project: Path) -> None:
     """The 500 chosen images keep each finding's share of the 86,524 to less than one image, or are lifted to eight."""
     frozen(OFFICIAL)
