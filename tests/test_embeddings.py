@@ -120,11 +120,11 @@ def test_arrays_that_are_not_used_are_noted() -> None:
             "e: one array of ids (text [n]) and one of embeddings (float [n, d]) are needed; "
             "the file has x float32[3, 2]. Save them as item_id and embeddings",
         ),
-        (archive(item_id=np.array(IDS[:2]), x=MATRIX), "e: 2 ids, but 3 embeddings. Give one id per embedding"),
+        (archive(item_id=np.array(IDS[:2]), x=MATRIX), "e: 2 ids, but 3 rows of embeddings. Give one id per row"),
         (parquet(image=IDS, x=[[1.0]] * 3, y=[[1.0]] * 3), "e: 2 columns hold lists of numbers: 'x', 'y'"),
         (
             parquet(image=IDS, x=[[1.0, 2.0], [1.0, 2.0], None]),
-            "e:3: not the 2 features that most have in 1 of 3 rows: 'c' in line 3 has 0",
+            "e:3: not the 2 numbers that most have in 1 of 3 rows: 'c' in line 3 has 0",
         ),
         (parquet(image=IDS), "e: no features"),
         (parquet(x=[[1.0]] * 3), "e: no id column; the file has x"),

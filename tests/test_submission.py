@@ -15,12 +15,12 @@ from cxrspec.submission import (
     load_submission,
     make_submission,
     need_of,
-    parse_heads,
     read_predictions_file,
     submission_issues,
     submission_text,
     task_of,
 )
+from cxrspec.submit import parse_heads
 from project import FOLDER, LOCK, REF, Project, embeddings_csv, frozen_project, refusal
 
 FILE = f"{FOLDER}/submissions/ours/submission.yaml"
@@ -155,7 +155,7 @@ def test_heads_mean_nothing_for_embeddings(project: Project) -> None:
 def test_heads_are_looked_up_by_name_then_by_pattern(project: Project) -> None:
     """A name of its own wins; the star stands for the source's label."""
     submission = load(project).model_copy(update={"heads": {"edema": "E", "*": "p_*"}})
-    found = [submission.head_of(name, (label,)) for name, label in (("edema", "Edema"), ("effusion", "Effusion"))]
+    found = [submission.column_names(name, (name.title(),)).head for name in ("edema", "effusion")]
     assert ["E", "p_Effusion"] == found
 
 

@@ -114,7 +114,7 @@ def test_the_files_of_splits_by_list_are_named(project: Project) -> None:
     source = "  lists: {kind: file, files: {seen: data/seen.txt}, licence: CC0, attribution: nobody}\n"
     project.freeze(project.define("v2", split, ("items:\n", f"{source}items:\n")))
     [text] = refused(project, "tiny@v2:official")
-    assert "tiny@v2 has test, train. The split train is the list lists/seen. Write tiny@v2:test" in text
+    assert "tiny@v2 has test, train (by list: train is lists/seen). Write tiny@v2:test" in text
 
 
 def test_a_split_of_this_definition_that_shares_a_group_is_refused(project: Project) -> None:
@@ -137,7 +137,8 @@ def test_words_are_noted(project: Project, words: str, noted: bool) -> None:
     """An author's words stay allowed, and the note says what could be counted instead."""
     data = project.path(f"{FOLDER}/submissions/ours/predictions.csv").read_bytes()
     _, notes = submit(Request(REF, "new", "zero_shot", data, "p.csv", trained_on=words), project.registry)
-    assert noted == any("words of your own, so the overlap is unknown" in str(note) for note in notes)
+    found = [str(note) for note in notes if "words of your own, so the overlap is unknown" in str(note)]
+    assert [noted] * noted == ["; tiny@v1 has test, train" in note for note in found]
 
 
 # -- lists

@@ -13,7 +13,6 @@ from cxrspec.files import write_whole
 from cxrspec.lock import Lock
 from cxrspec.overlap import overlap_here, overlap_notes
 from cxrspec.predictions import (
-    ColumnNames,
     Embeddings,
     ExpectedItems,
     ExpectedPairs,
@@ -207,7 +206,7 @@ def read_predictions(
         reference=f"{lock.reference}:{'+'.join(need.subsets)}",
         known_labels=need.known_labels,
     )
-    columns = [ColumnNames(c.name, c.spellings, submission.head_of(c.name, c.spellings)) for c in need.columns]
+    columns = [submission.column_names(column.name, column.spellings) for column in need.columns]
     if need.frame:
         (subset, table), *_ = tables.items()
         pairs = task_of(lock).expected_pairs(submission.protocol, table)
@@ -223,7 +222,7 @@ def read_predictions(
         prompts = ExpectedPrompts(columns, need.prompts, need.similarity, aggregate)
         read = read_prompt_scores(data, prompts, expected, name=name)
     else:
-        read = read_scores(data, columns, expected, name=name, aggregate=aggregate)
+        read = read_scores(data, columns, expected, name=name, aggregate=aggregate, head_map=submission.head_map)
     position = {item: row for row, item in enumerate(expected.item_ids)}
     found = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
     names = read.feature_names if isinstance(read, Embeddings) else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag, ValidationError, field_serializer
@@ -17,6 +17,7 @@ from cxrspec.errors import DefinitionError, Issue, RegistryError, SubmissionErro
 from cxrspec.field_errors import field_issue
 from cxrspec.fields import FieldIssue, Fields, Identifier, PositiveCount, Sha256, ShortForm, SystemName, Text
 from cxrspec.lock import Lock
+from cxrspec.predictions import ColumnNames, HeadMap, heads_of, map_issues
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.strict_yaml import dump_document, field_text, load_document, located
@@ -81,6 +82,8 @@ class Submission(Fields):
     predictions: PredictionsFile
     heads: dict[Text, Text] | None = None
     """Our column: the column of the file; `"*": "prob_*"` stands for every column, by the source's label."""
+    head_map: HeadMap | None = None
+    """The classifier whose heads the columns are; `heads` says otherwise for single ones."""
     boxes: BoxForm | None = None
     """For predicted boxes, how they are written."""
     card: SystemCard | None = None
@@ -111,13 +114,14 @@ class Submission(Fields):
         """The training data as reports and tables name it."""
         return "; ".join(map(str, self.trained_on))
 
-    def head_of(self, name: str, spellings: tuple[str, ...]) -> str | None:
-        """Return the column of the file that the head map names for our column, if it names one."""
+    def column_names(self, name: str, spellings: tuple[str, ...]) -> ColumnNames:
+        """Return which column of the file is ours: the one named in `heads`, else our head in the head map."""
         heads = self.heads or {}
-        if name in heads:
-            return heads[name]
+        if self.head_map:
+            spellings = tuple(heads_of(self.head_map, (name, *spellings))) or spellings
         pattern = heads.get(HEAD_PATTERN)
-        return pattern.replace(HEAD_PATTERN, spellings[0]) if pattern else None
+        head = heads.get(name) or (pattern.replace(HEAD_PATTERN, spellings[0]) if pattern else None)
+        return ColumnNames(name, spellings, head)
 
 
 def task_of(lock: Lock) -> Task:
@@ -246,10 +250,13 @@ def _subset_issues(submission: Submission, lock: Lock, need: PredictionNeed, whe
 
 def _head_issues(submission: Submission, lock: Lock, need: PredictionNeed, where: str) -> Iterator[Issue]:
     heads = submission.heads or {}
-    if heads and need.kind == "embeddings":
+    if (heads or submission.head_map) and need.kind == "embeddings":
         message = f"heads name columns of scores, and protocol {submission.protocol} takes embeddings"
         yield Issue("submission-field", where, message, "Leave heads out: every column but the id is a feature")
         return
+    if submission.head_map:
+        others = {one.name: (one.name, *one.spellings) for one in need.columns if one.name not in heads}
+        yield from map_issues(submission.head_map, others, where)
     known = [column.name for column in need.columns]
     if unknown := [name for name in heads if name not in (*known, HEAD_PATTERN)]:
         message = f"heads name {listed(unknown)}; {lock.reference} has {listed(known, 20)}"
@@ -281,22 +288,3 @@ def read_predictions_file(registry: Registry, reference: Reference, system: str,
 def submission_text(submission: Submission) -> bytes:
     """Return the YAML of a submission, its fields in the order of the model."""
     return dump_document(submission.model_dump(exclude_none=True))
-
-
-def parse_heads(pairs: Sequence[str]) -> Mapping[str, str]:
-    """Read `our=theirs` pairs of the command line.
-
-    Raises:
-        SubmissionError: for every pair without a name on both sides, or a name given twice.
-    """
-    heads: dict[str, str] = {}
-    issues = []
-    for pair in pairs:
-        ours, separator, theirs = pair.partition("=")
-        if not (separator and ours.strip() and theirs.strip()) or ours.strip() in heads:
-            message = f"'{pair}' is not our=theirs with a name on each side, each of ours once"
-            issues.append(Issue("submission-field", "--head", message, "Write --head pleural_effusion=Effusion"))
-        heads[ours.strip()] = theirs.strip()
-    if issues:
-        raise SubmissionError(issues)
-    return heads

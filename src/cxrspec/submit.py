@@ -27,7 +27,7 @@ from cxrspec.submission import (
     task_of,
 )
 from cxrspec.tasks import PredictionNeed
-from cxrspec.training import FORMS, UNKNOWN, Declared, Holds, Trained
+from cxrspec.training import FORMS, UNKNOWN, Declared, Holds, Trained, names_text
 
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".gz", ".zip", ".parquet", ".npz")
 
@@ -53,6 +53,7 @@ class Request:
     """The predictions file as it is."""
     file_name: str
     heads: Mapping[str, str] = field(default_factory=dict)
+    head_map: str | None = None
     boxes: Mapping[str, Any] | None = None
     """For predicted boxes, the fields of a `BoxForm`."""
     card: Mapping[str, str | None] = field(default_factory=dict)
@@ -84,7 +85,7 @@ def submit(request: Request, registry: Registry) -> tuple[Submission, tuple[Issu
         for one, data in lists.items():
             write_whole(folder / one.file, data)
         write_whole(folder / "submission.yaml", text)
-    return submission, (*read.notes, *_card_notes(submission), *_training_notes(submission))
+    return submission, (*read.notes, *_card_notes(submission), *_training_notes(submission, lock))
 
 
 def _training_lists(request: Request, lock: Lock, registry: Registry) -> tuple[dict[IdList, bytes], list[Issue]]:
@@ -126,6 +127,7 @@ def _submission(request: Request, lock: Lock, lists: Sequence[IdList]) -> Submis
             "sha256": sha256_hex(request.data),
         },
         "heads": dict(request.heads) or None,
+        "head_map": request.head_map,
         "boxes": request.boxes,
         "card": {name: text for name, text in request.card.items() if text is not None} or None,
         "trained_on": trained_on[0] if len(trained_on) == 1 else trained_on or None,
@@ -145,14 +147,14 @@ def _card_notes(submission: Submission) -> list[Issue]:
     return [Issue("note", submission.system, message, f"Another submission can say it with {options}")]
 
 
-def _training_notes(submission: Submission) -> list[Issue]:
+def _training_notes(submission: Submission, lock: Lock) -> list[Issue]:
     """Say which words about the training data no computer can compare with what is scored."""
     return [
         Issue(
             "note",
             f"trained_on '{words}'",
             "words of your own, so the overlap is unknown",
-            f"To have it counted: {FORMS}",
+            f"To have it counted: {FORMS}; {names_text(lock)}",
         )
         for words in Declared.of(submission).words
         if words != UNKNOWN
@@ -178,6 +180,7 @@ def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> R
         read_predictions_file(registry, old_lock.reference, system, submission.predictions),
         submission.predictions.file,
         heads=submission.heads or {},
+        head_map=submission.head_map,
         boxes=submission.boxes.model_dump() if submission.boxes else None,
         card=submission.card.model_dump() if submission.card else {},
         trained_on=[_given_again(one, submission, registry, old_lock) for one in submission.trained_on],
@@ -212,3 +215,22 @@ def _refuse_other(path: Path, text: bytes, registry: Registry) -> None:
         message = f"the system '{path.parent.name}' has another submission already"
         hint = "Choose another --system name; a submission is not overwritten"
         raise SubmissionError(Issue("submission-field", registry.name(path), message, hint))
+
+
+def parse_heads(pairs: Sequence[str]) -> Mapping[str, str]:
+    """Read `our=theirs` pairs of the command line.
+
+    Raises:
+        SubmissionError: for every pair without a name on both sides, or a name given twice.
+    """
+    heads: dict[str, str] = {}
+    issues = []
+    for pair in pairs:
+        ours, separator, theirs = pair.partition("=")
+        if not (separator and ours.strip() and theirs.strip()) or ours.strip() in heads:
+            message = f"'{pair}' is not our=theirs with a name on each side, each of ours once"
+            issues.append(Issue("submission-field", "--head", message, "Write --head pleural_effusion=Effusion"))
+        heads[ours.strip()] = theirs.strip()
+    if issues:
+        raise SubmissionError(issues)
+    return heads

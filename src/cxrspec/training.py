@@ -234,16 +234,26 @@ def _slip(reference: Reference, registry: Registry) -> tuple[str, str] | None:
         names = list(map(str, frozen))
         return f"{message}; frozen are {listed(names)}", did_you_mean(str(reference.definition), names)
     lock = registry.read_lock(reference)
-    splits = lock.definition.get("splits") or {}
-    names = list(dict.fromkeys((*lock.subsets, *splits)))
+    names = _names(lock)
     if reference.subset in names:
         return None
-    lists = {name: split["in_list"]["source"] for name, split in splits.items() if "in_list" in split}
-    files = f"The split {', '.join(f'{name} is the list {file}' for name, file in lists.items())}. " if lists else ""
-    near = (
-        did_you_mean(reference.subset or "", names) or f"Write {reference.definition}:{names[0]}, or one of the others"
-    )
-    return f"{message}; {reference.definition} has {listed(names)}", files + near
+    near = did_you_mean(reference.subset or "", names) or f"Write {lock.reference}:{names[0]}, or one of the others"
+    return f"{message}; {names_text(lock)}", near
+
+
+def _names(lock: Lock) -> list[str]:
+    return list(dict.fromkeys((*lock.subsets, *(lock.definition.get("splits") or {}))))
+
+
+def names_text(lock: Lock) -> str:
+    """Say which subsets and splits training data may be named by, and which list file a split is, if it is one."""
+    lists = {
+        name: split["in_list"]["source"]
+        for name, split in (lock.definition.get("splits") or {}).items()
+        if "in_list" in split
+    }
+    files = ", ".join(f"{name} is {file}" for name, file in lists.items())
+    return f"{lock.reference} has {listed(_names(lock))}{f' (by list: {files})' if files else ''}"
 
 
 def _shared_groups(submission: Submission, seen: set[str], lock: Lock, tables: Mapping[str, Table]) -> Iterator[Issue]:

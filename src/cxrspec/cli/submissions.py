@@ -52,6 +52,14 @@ def submit(
             metavar="OUR=THEIRS", help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
         ),
     ] = None,
+    head_map: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The classifier whose heads the columns are, named or not: torchxrayvision-all, -nih, -pc, -chex, "
+            "-mimic_nb, -mimic_ch, -rsna; chexpert; nih (CheXNet's order), nih-alphabetical. --head goes first.",
+        ),
+    ] = None,
     box_format: Annotated[BoxFormat | None, typer.Option(help="For boxes: what their four numbers are.")] = None,
     frame: Annotated[
         str | None,
@@ -81,13 +89,12 @@ def submit(
 
     They are stored with the definition version and the subset ids that they were made for.
     """
-    from cxrspec.submission import parse_heads
-    from cxrspec.submit import Request
+    from cxrspec.submit import Request, parse_heads
 
     registry = open_registry()
     card = {"model_name": model_name, "weights_id": weights_id, "description": description, "url": url}
     if repeat_of is not None:
-        others = (system, protocol, predictions, head, box_format, frame, trained_on, *card.values())
+        others = (system, protocol, predictions, head, head_map, box_format, frame, trained_on, *card.values())
         request = _repeated(repeat_of, reference, registry, alone=not any(others))
     elif system is None or protocol is None or predictions is None:
         raise UsageError("Give --system, --protocol and --predictions, or --from OLD/SYSTEM.")
@@ -101,6 +108,7 @@ def submit(
             predictions.read_bytes(),
             predictions.name,
             heads=parse_heads(head or ()),
+            head_map=head_map,
             boxes=_box_form(box_format, frame),
             card=card,
             trained_on=list(map(_training, trained_on or ["unknown"])),
@@ -176,7 +184,7 @@ def baseline_labels(
     So the scores of other labels of the same images stand beside those of systems.
     """
     from cxrspec.baselines import labels_request
-    from cxrspec.submission import parse_heads
+    from cxrspec.submit import parse_heads
 
     registry = open_registry()
     names = {ours: theirs.split("|") for ours, theirs in parse_heads(finding).items()}

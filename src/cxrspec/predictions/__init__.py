@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from cxrspec.errors import Issue, SubmissionError
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn, align
+from cxrspec.predictions.head_maps import HEAD_MAPS, HeadMap, heads_of, map_issues, map_notes
 from cxrspec.predictions.heads import OWN_ID_COLUMN, ColumnNames, match_heads
 from cxrspec.predictions.loading import as_submission_error, load_predictions
 from cxrspec.predictions.regions import ExpectedPairs, Heatmaps, PredictedBoxes, read_boxes, read_heatmaps
-from cxrspec.tables.sheets import open_sheet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
     from cxrspec.predictions.values import Aggregate
 
 __all__ = [
+    "HEAD_MAPS",
     "ColumnNames",
     "Embeddings",
     "ExpectedItems",
     "ExpectedPairs",
+    "HeadMap",
     "Heatmaps",
     "PredictedBoxes",
     "Scores",
+    "heads_of",
+    "map_issues",
     "read_boxes",
     "read_embeddings",
     "read_heatmaps",
@@ -74,8 +78,9 @@ def read_scores(
     *,
     name: str = "",
     aggregate: Aggregate | None = None,
+    head_map: HeadMap | None = None,
 ) -> Scores:
-    """Read one score per item and column from delimited text or Parquet, packed or not.
+    """Read one score per item and column from delimited text or Parquet, packed or not, or from a matrix with ids.
 
     Args:
         source: The predictions file.
@@ -84,15 +89,18 @@ def read_scores(
         name: How messages call the file: the name of the path, if empty.
         aggregate: How the views of a study become its score, where the ids are study paths. Without it two rows of one
             study are a duplicate.
+        head_map: The classifier whose heads are the columns; they name the columns of a matrix.
 
     Raises:
         SubmissionError: Everything that is wrong with the file, in one pass.
     """
+    from cxrspec.predictions.matrices import open_scores
     from cxrspec.predictions.values import not_finite, per_item, read_numbers, score_notes
 
     name, data = load_predictions(source, name, expected)
     spellings = [column.head or name for column in columns for name in (column.name, *column.fits)]
-    sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN, *spellings])
+    wanted = [*expected.id_columns, OWN_ID_COLUMN, *spellings]
+    sheet, opened = open_scores(data, name, wanted, expected, head_map)
     heads = match_heads(sheet, columns, expected)
     if heads.ids is None:
         raise SubmissionError([*sheet.issues, *heads.issues])
@@ -106,7 +114,8 @@ def read_scores(
         issues += not_finite(rows, numbers, [at], f"column '{head}'")
     if issues:
         raise SubmissionError(issues)
-    notes = [*heads.notes, *rows.notes, *merged.notes, *score_notes(name, names, merged.values)]
+    notes = [*opened, *heads.notes, *rows.notes, *merged.notes, *score_notes(name, names, merged.values)]
+    notes += map_notes(head_map, name) if head_map else ()
     return Scores(merged.values, notes, len(sheet.lines), rows.n_left_aside, merged.n_aggregated)
 
 

@@ -34,14 +34,14 @@ class VectorFile:
     issues: tuple[Issue, ...] = ()
 
 
-def open_vectors(data: bytes, name: str, expected: ExpectedItems) -> VectorFile:
-    """Open an embedding file; its first bytes say of which form it is.
+def open_vectors(data: bytes, name: str, expected: ExpectedItems, *, what: str = "embeddings") -> VectorFile:
+    """Open a file of embeddings, or `what` messages call its numbers; its first bytes say of which form it is.
 
     Raises:
         SourceError: There is no id column, or the file holds no embeddings.
     """
     if is_numpy_archive(data):
-        return vectors_of(read_arrays(data, name), name, expected)
+        return vectors_of(read_arrays(data, name), name, expected, what)
     sheet = open_sheet(data, name=name, wanted=[*expected.id_columns, OWN_ID_COLUMN])
     ids = id_positions(sheet, expected)
     if len(ids) != 1:
@@ -100,11 +100,13 @@ def _uneven(ids: IdColumn, lengths: NDArray[np.int64], width: int) -> Iterator[I
     if bad:
         found = listed([f"{ids.quoted(row)} has {lengths[row]:,}" for row in bad], IDS_LISTED)
         line = ids.lines[bad[0]]
-        message = f"not the {width:,} features that most have in {len(bad):,} of {len(lengths):,} rows: {found}"
-        yield Issue("row-shape", f"{ids.file}:{line}", message, "All embeddings must have one length", line)
+        message = f"not the {width:,} numbers that most have in {len(bad):,} of {len(lengths):,} rows: {found}"
+        yield Issue("row-shape", f"{ids.file}:{line}", message, "All lists must have one length", line)
 
 
-def vectors_of(arrays: Mapping[str, NDArray[Any]], name: str, expected: ExpectedItems) -> VectorFile:
+def vectors_of(
+    arrays: Mapping[str, NDArray[Any]], name: str, expected: ExpectedItems, what: str = "embeddings"
+) -> VectorFile:
     """Take the ids and the matrix of the arrays of a NumPy archive; raises SourceError as `open_vectors` does."""
     accepted = {plain_name(key) for key in (*expected.id_columns, OWN_ID_COLUMN, "id", "ids")}
     texts = [key for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
@@ -112,12 +114,12 @@ def vectors_of(arrays: Mapping[str, NDArray[Any]], name: str, expected: Expected
     tables = [key for key, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"]
     if len(ids) != 1 or len(tables) != 1:
         found = listed([f"{key} {array.dtype}{list(array.shape)}" for key, array in arrays.items()])
-        message = f"one array of ids (text [n]) and one of embeddings (float [n, d]) are needed; the file has {found}"
-        raise SourceError(Issue("column-missing", name, message, "Save them as item_id and embeddings"))
+        message = f"one array of ids (text [n]) and one of {what} (float [n, d]) are needed; the file has {found}"
+        raise SourceError(Issue("column-missing", name, message, f"Save them as item_id and {what}"))
     cells, matrix = texts_of(arrays[ids[0]]), arrays[tables[0]].astype(np.float64)
     if len(cells) != len(matrix):
-        message = f"{len(cells):,} ids, but {len(matrix):,} embeddings"
-        raise SourceError(Issue("row-shape", name, message, "Give one id per embedding"))
+        message = f"{len(cells):,} ids, but {len(matrix):,} rows of {what}"
+        raise SourceError(Issue("row-shape", name, message, "Give one id per row"))
     others = [key for key in arrays if key not in {ids[0], tables[0]}]
     return VectorFile(
         ids=IdColumn(name, range(1, len(matrix) + 1), cells),
