@@ -113,6 +113,9 @@ class Trained:
         """
         ours = reference.definition == self.lock.reference
         lock = self.lock if ours else self.registry.read_lock(reference)
+        if ours and not outside and reference.subset in lock.subsets:
+            table = self._subset(reference, lock)
+            return Covered(set(table.item_ids), set(table.column("group_id")), list(_meant(reference, lock)))
         roster = self.roster if ours else self.registry.read_table(lock.reference, "roster", lock.tables["roster"])
         named = self._named(reference, lock, roster)
         rows = [row for row, item in enumerate(roster.item_ids) if (item in named) != outside]
@@ -128,11 +131,14 @@ class Trained:
         return covered
 
     def _named(self, reference: Reference, lock: Lock, roster: Table) -> set[str]:
-        name = reference.subset or ""
-        if name in lock.subsets:
-            return set(self.registry.read_table(lock.reference, name, lock.subsets[name]["digest"]).item_ids)
+        if reference.subset in lock.subsets:
+            return set(self._subset(reference, lock).item_ids)
         splits = roster.column("split")
-        return {item for item, split in zip(roster.item_ids, splits, strict=True) if split == name}
+        return {item for item, split in zip(roster.item_ids, splits, strict=True) if split == reference.subset}
+
+    def _subset(self, reference: Reference, lock: Lock) -> Table:
+        name = reference.subset or ""
+        return self.registry.read_table(lock.reference, name, lock.subsets[name]["digest"])
 
     def _our_ids(self, item_ids: Sequence[str], lock: Lock) -> list[str]:
         """Return the ids of another definition in our form: without its prefix, they are the raw ids of the data."""
