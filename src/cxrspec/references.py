@@ -15,6 +15,8 @@ from cxrspec.tasks import Task
 
 COUNTS: Final = ("items", "groups", "covariates", "pool", "cells")
 """What freezing finds in every task; `expect` may claim these and the task's own tallies."""
+OF_SUBSETS: Final = ("pool", "cells")
+"""What only a subset has, and its pool has not."""
 
 
 def check_references(document: Mapping[str, Any], model: type[Fields], task: type[Task] | None) -> Iterator[FieldIssue]:
@@ -151,8 +153,8 @@ def _check_tallies(
 ) -> Iterator[FieldIssue]:
     for count, claim in claims.items():
         place, by = (*path, count), task.TALLIES.get(count)
-        if count not in (*COUNTS, *task.TALLIES):
-            allowed = [*COUNTS, *task.TALLIES]
+        allowed = [name for name in (*COUNTS, *task.TALLIES) if path[-1] != "pool" or name not in OF_SUBSETS]
+        if count not in allowed:
             message = f"unknown count '{count}'; {task.NAME} counts {listed(allowed)}"
             yield FieldIssue(place, "field-unknown", message, did_you_mean(str(count), allowed))
         elif by and isinstance(claim, Mapping):
