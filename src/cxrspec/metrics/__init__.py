@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cxrspec.metrics.boxes import match_boxes, stack_boxes
+from cxrspec.metrics.delong import adjusted_p_values, delong_interval, delong_test, delong_variance
 from cxrspec.metrics.heatmaps import heatmap_boxes
 from cxrspec.metrics.intervals import (
     BLOCK,
@@ -41,9 +42,13 @@ __all__ = [
     "Interval",
     "ProbeFit",
     "ProbeSettings",
+    "adjusted_p_values",
     "average_precision",
     "bootstrap_ranking",
     "count_distinct",
+    "delong_interval",
+    "delong_test",
+    "delong_variance",
     "fit_probe",
     "heatmap_boxes",
     "is_coarse",
