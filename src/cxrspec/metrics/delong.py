@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cxrspec.metrics.intervals import Interval
-from cxrspec.metrics.ranking import Labels, check_binary, undefined_reason
+from cxrspec.metrics.ranking import Labels, check_binary, tie_groups, undefined_reason
 
 MAX_ITEMS: Final = 1 << 21
 """Above this the sums of squares could leave 64 bits."""
@@ -35,7 +35,7 @@ def delong_variance(labels: Labels, scores: Floats) -> float | None:
     Raises:
         ValueError: the arrays differ in length or hold other values, or there are more than 2^21 items.
     """
-    positives, negatives = _tie_groups(*_checked(labels, scores))
+    positives, negatives = tie_groups(*_checked(labels, scores), None)
     n_positive, n_negative = int(positives.sum()), int(negatives.sum())
     if min(n_positive, n_negative) < 2:
         return None
@@ -61,7 +61,7 @@ def delong_interval(labels: Labels, scores: Floats, level: float) -> Interval:
     variance = delong_variance(labels, scores)
     if variance is None:
         return Interval(None, None, 0, 0, undefined_reason(labels) or _FEW)
-    right, wrong = _pairs(*_tie_groups(*_checked(labels, scores)))
+    right, wrong = _pairs(*tie_groups(*_checked(labels, scores), None))
     if not right or not wrong or not variance:
         return Interval(None, None, 0, 0, f"DeLong's variance is 0 at a ROC-AUC of {right / (right + wrong):g}")
     pairs = right + wrong
@@ -138,12 +138,6 @@ def _checked(labels: Labels, scores: Floats) -> tuple[NDArray[np.bool_], Floats]
 
 def _group_starts(ordered: Floats) -> Integers:
     return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-
-
-def _tie_groups(positive: NDArray[np.bool_], scores: Floats) -> tuple[Integers, Integers]:
-    """Return how many positives and negatives there are at each distinct score, ascending."""
-    order = np.argsort(scores)
-    return _counted(positive[order], _group_starts(scores[order]))
 
 
 def _counted(ordered: NDArray[np.bool_], starts: Integers) -> tuple[Integers, Integers]:
