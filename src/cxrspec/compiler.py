@@ -251,6 +251,8 @@ class _Compiler:
 
     def _counts(self, rows: Sequence[int]) -> dict[str, Any]:
         counts: dict[str, Any] = {"items": len(rows), "groups": len({self.items.group_ids[row] for row in rows})}
+        if self.items.n_images:
+            counts["images"] = sum(self.items.n_images[row] for row in rows)
         values = {name: Counter(cells[row] for row in rows) for name, cells in self.covariates.items()}
         kept = {name: dict(sorted(found.items())) for name, found in values.items() if len(found) <= COUNTED_VALUES}
         return counts | ({"covariates": kept} if kept else {})
@@ -280,9 +282,9 @@ def _claims(definition: Definition, counts: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _compared(path: str, expected: PoolExpectations, counts: Mapping[str, Any]) -> Iterator[Claim]:
-    for name in ("items", "groups"):
+    for name in ("items", "groups", "images"):
         if (claim := getattr(expected, name)) is not None:
-            yield Claim(f"{path}.{name}", claim, counts[name])
+            yield Claim(f"{path}.{name}", claim, counts.get(name))
     for name, tally in (expected.tallies or {}).items():
         found = counts.get(name)
         if isinstance(tally, Expected):

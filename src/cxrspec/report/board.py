@@ -69,10 +69,16 @@ def interval_text(score: Mapping[str, Any]) -> str:
     """Write a value with its first interval, `0.576 [0.551, 0.601]`, or why it is undefined."""
     if score["value"] is None:
         return f"undefined ({score['reason']})"
-    interval = score["intervals"][0]
+    if not score["intervals"]:
+        return f"{score['value']:.3f}"
+    return f"{score['value']:.3f} {bounds_text(score['intervals'][0])}"
+
+
+def bounds_text(interval: Mapping[str, Any]) -> str:
+    """Write an interval, `[0.551, 0.601]`, or why there is none."""
     if interval["low"] is None:
-        return f"{score['value']:.3f} (no interval: {interval['reason']})"
-    return f"{score['value']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+        return f"(no interval: {interval['reason']})"
+    return f"[{interval['low']:.3f}, {interval['high']:.3f}]"
 
 
 def counts_text(board: Mapping[str, Any], subset: str) -> str:

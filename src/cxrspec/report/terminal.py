@@ -13,6 +13,7 @@ from rich.text import Text
 
 from cxrspec.errors import Issue
 from cxrspec.report.board import (
+    bounds_text,
     counts_text,
     interval_text,
     is_wide,
@@ -24,6 +25,7 @@ from cxrspec.report.board import (
     unranked_texts,
     wide_rows,
 )
+from cxrspec.report.readers import count_rows, of_readers, point_rows
 
 if TYPE_CHECKING:
     from cxrspec.freeze import Frozen
@@ -122,17 +124,35 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
 def show_report(report: Mapping[str, Any]) -> None:
     """Print one report: every metric with its interval, then the findings, then signatures and notes."""
     say(f"{report['reference']}/{report['system']}  protocol {report['protocol']}", "bold")
+    readers = of_readers(report["scores"])
     for score in report["scores"]:
+        if score in readers:
+            continue
         size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
         say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
-        table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
+        more = [interval["method"] for interval in score["intervals"][1:]]
+        table = _table("  finding", score["kind"], *more, "n positive", "n negative", "n missing", "n excluded")
         for name, entry in score["findings"].items():
             counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
-            _add(table, f"  {name}", interval_text(entry), *counts)
+            _add(table, f"  {name}", interval_text(entry), *map(bounds_text, entry["intervals"][1:]), *counts)
         out().print(table)
         say(f"  {score['signature']}", "dim")
+    if readers:
+        _show_readers(readers)
     say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
     _show_list("notes", report["notes"])
+
+
+def _show_readers(scores: Sequence[Mapping[str, Any]]) -> None:
+    """Print the readers below curves: counts by convention, then each reader's point with the margins over it."""
+    for rows in (count_rows(scores), point_rows(scores)):
+        heading, *found = rows
+        table = _table(*heading)
+        for cells in found:
+            _add(table, *cells)
+        out().print(table)
+    metric, signature = scores[0]["metric"], scores[0]["signature"]
+    say(f"  {signature.replace(f'|metric:{metric}|', '|metric:(as named)|')}", "dim")
 
 
 def show_board(board: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, Tag
 
 from cxrspec.errors import Issue
 from cxrspec.fields import (
@@ -18,9 +18,12 @@ from cxrspec.fields import (
     PositiveCount,
     SubsetName,
     Text,
+    chosen_by,
     one_or_list,
 )
-from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
+from cxrspec.tasks.findings.delong import DeLongInterval
+from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, ColumnLabels, Labels
+from cxrspec.tasks.findings.readers import READERS_BELOW, Readers, ReadersMetric
 from cxrspec.tasks.findings.rules import check_findings
 from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
@@ -86,7 +89,16 @@ class Metric(Fields):
     average: Literal["macro"]
     subset: SubsetName | None = None
     """The subset that is scored; `test` where absent."""
-    interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
+    interval: Annotated[
+        list[
+            Annotated[
+                Annotated[Interval, Tag("bootstrap")] | Annotated[DeLongInterval, Tag("delong")],
+                chosen_by("method", "delong", otherwise="bootstrap"),
+            ]
+        ],
+        one_or_list("an interval nor a list of intervals"),
+        Field(min_length=1),
+    ]
 
     @property
     def scored_subset(self) -> str:
@@ -99,13 +111,20 @@ class FindingsTask(NamedFindings):
 
     NAME: ClassVar[str] = "findings"
     TALLIES: ClassVar[Mapping[str, str | None]] = {
-        **dict.fromkeys(("positives", "negatives", "uncertain", "blank"), "finding"),
+        **dict.fromkeys(("positives", "negatives", "uncertain", "blank", "negatives_or_blank"), "finding"),
         "none": None,
     }
 
     labels: Labels
+    readers: Readers | None = None
     protocols: Protocols
-    metrics: Annotated[list[Metric], Field(min_length=1)]
+    metrics: list[
+        Annotated[
+            Annotated[Metric, Tag("roc_auc")] | Annotated[ReadersMetric, Tag(READERS_BELOW)],
+            chosen_by("kind", READERS_BELOW, otherwise="roc_auc"),
+        ]
+    ]
+    """None of them, and no protocol, where a definition only freezes labels."""
 
     @classmethod
     def check_references(
@@ -115,27 +134,52 @@ class FindingsTask(NamedFindings):
         yield from check_findings(document, declared)
 
     def source_columns(self) -> Sequence[Column]:
-        """Return the label columns."""
-        return self.labels.columns({name: self.findings[name] for name in self.column_names})
+        """Return the label columns, then those of the readers."""
+        columns = self.labels.columns(self._source_names)
+        if self.readers and isinstance(self.labels, ColumnLabels):
+            columns += self.readers.columns(self.labels, self._source_names)
+        return columns
+
+    @property
+    def _source_names(self) -> dict[str, str]:
+        """Our name: the source's label, in code-point order of our names."""
+        return {name: self.findings[name] for name in self.finding_names}
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The findings in code-point order, then the reads of each reader."""
+        return (*self.finding_names, *(self.readers.column_names(self.finding_names) if self.readers else ()))
 
     def reference_columns(self, items: ItemColumns) -> list[list[str]]:
-        """Return one column of `1`, `0`, `-1` or blank per finding."""
-        return self.labels.decode(items, {name: self.spellings(name) for name in self.column_names})
+        """Return one column of `1`, `0`, `-1` or blank per finding, then per reader and finding."""
+        columns = self.labels.decode(items, {name: self.spellings(name) for name in self.finding_names})
+        if self.readers and isinstance(self.labels, ColumnLabels):
+            columns += self.readers.decode(items, self.labels, self._source_names)
+        return columns
+
+    def _of_findings(self, columns: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+        return columns[: len(self.findings)]
 
     def strata(self, columns: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
         """Return which items are positive [n_items, n_findings]."""
         import numpy as np
 
-        return np.array([[cell == POSITIVE for cell in column] for column in columns], dtype=np.bool_).T
+        return np.array(
+            [[cell == POSITIVE for cell in column] for column in self._of_findings(columns)], dtype=np.bool_
+        ).T
 
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Count each label per finding, and the items with none of the findings positive."""
-        cells = dict(zip(self.column_names, columns, strict=True))
+        cells = dict(zip(self.finding_names, self._of_findings(columns), strict=True))
         names = {"positives": POSITIVE, "negatives": NEGATIVE, "uncertain": UNCERTAIN, "blank": BLANK}
         counts: dict[str, Any] = {
             name: {finding: column.count(label) for finding, column in cells.items()} for name, label in names.items()
         }
-        counts["none"] = sum(POSITIVE not in row for row in zip(*columns, strict=True))
+        if any(counts["blank"].values()):  # publishers count what is not mentioned as negative
+            counts["negatives_or_blank"] = {
+                finding: counts["negatives"][finding] + counts["blank"][finding] for finding in cells
+            }
+        counts["none"] = sum(POSITIVE not in row for row in zip(*cells.values(), strict=True))
         return counts
 
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
@@ -144,7 +188,7 @@ class FindingsTask(NamedFindings):
         used |= {self.protocols.probe.fit_on} if self.protocols.probe else set()
         if name not in used:
             return []
-        return [
+        issues = [
             Issue(
                 "value-unknown",
                 f"subset {name}, finding {finding}",
@@ -152,9 +196,12 @@ class FindingsTask(NamedFindings):
                 f"a subset that is scored or fitted on holds 1 and 0 only",
                 "Name a source whose labels are decided, or leave the subset out of metrics and protocols",
             )
-            for finding, column in zip(self.column_names, columns, strict=True)
+            for finding, column in zip(self.finding_names, self._of_findings(columns), strict=True)
             if UNCERTAIN in column or BLANK in column
         ]
+        if self.readers:
+            issues += self.readers.subset_issues(name, self.finding_names, columns[len(self.findings) :])
+        return issues
 
     def kept_apart(self) -> set[tuple[str, str]]:
         """A probe's training subset shares no group with what the probe is scored on."""
@@ -173,9 +220,8 @@ class FindingsTask(NamedFindings):
         scored = sorted({metric.scored_subset for metric in self.metrics if metric.protocol == protocol})
         if protocol == "probe" and self.protocols.probe:
             return PredictionNeed("embeddings", tuple(sorted({*scored, self.protocols.probe.fit_on})))
-        columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
-        vocabulary = (self.labels.vocabulary or ()) if isinstance(self.labels, SeparatedLabels) else ()
-        return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary))
+        columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.finding_names)
+        return PredictionNeed("scores", tuple(scored), columns, tuple(self.labels.vocabulary or ()))
 
     def reported_metrics(self) -> list[dict[str, str]]:
         """Return the metrics as they are declared: each is one number."""
