@@ -1,4 +1,4 @@
-"""Own the commands about numbers: score, leaderboard, audit."""
+"""Own the commands about numbers: score, compare, leaderboard, audit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from cxrspec.cli.application import (
     JsonOption,
     MirrorOption,
+    ScoredArgument,
     ScoredArguments,
     UsageError,
     app,
@@ -63,6 +64,31 @@ def score(
     if as_json:
         print_json(done)
     leave(failed)
+
+
+@app.command(
+    epilog="Example: cxrspec compare nih-cxr14-findings@official-v3/mine nih-cxr14-findings@official-v3/metadata-only"
+)
+def compare(
+    first: ScoredArgument,
+    second: ScoredArgument,
+    one_sided: Annotated[
+        bool, typer.Option("--one-sided", help="Test whether the first is larger, not whether they differ.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two systems of one definition version on the same frozen items: differences, intervals and p."""
+    from cxrspec.compare import compare as compare_systems
+    from cxrspec.report import terminal
+
+    if not (first.system and second.system):
+        raise UsageError("Name two systems, each as BENCHMARK@VERSION/SYSTEM.")
+    with terminal.working(f"comparing {first} and {second}"):
+        found = compare_systems(first, second, open_registry(), one_sided=one_sided)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        terminal.show_comparison(found.as_json())
 
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")

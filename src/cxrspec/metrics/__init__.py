@@ -13,6 +13,7 @@ from cxrspec.metrics.heatmaps import heatmap_boxes
 from cxrspec.metrics.intervals import (
     BLOCK,
     Interval,
+    bootstrap_p_value,
     bootstrap_ranking,
     mean_over_findings,
     percentile_interval,
@@ -55,6 +56,7 @@ __all__ = [
     "ReaderPoint",
     "adjusted_p_values",
     "average_precision",
+    "bootstrap_p_value",
     "bootstrap_ranking",
     "count_distinct",
     "curve_points",

@@ -25,6 +25,7 @@ from cxrspec.report.board import (
     unranked_texts,
     wide_rows,
 )
+from cxrspec.report.comparison import comparison_rows
 from cxrspec.report.readers import count_rows, of_readers, point_rows
 
 if TYPE_CHECKING:
@@ -153,6 +154,23 @@ def _show_readers(scores: Sequence[Mapping[str, Any]]) -> None:
         out().print(table)
     metric, signature = scores[0]["metric"], scores[0]["signature"]
     say(f"  {signature.replace(f'|metric:{metric}|', '|metric:(as named)|')}", "dim")
+
+
+def show_comparison(found: Mapping[str, Any]) -> None:
+    """Print two systems side by side, then in words what the numbers show and what they do not."""
+    first, second = found["first"], found["second"]
+    say(f"{found['reference']}  {first} against {second}  protocol {found['protocol']}", "bold")
+    for metric in found["metrics"]:
+        say(f"{metric['metric']} on {metric['subset']} {found['subsets'][metric['subset']]}", "bold")
+        say(f"  n = {metric['n_items']:,} of {metric['n_groups']:,} groups")
+        heading, *rows = comparison_rows(metric, first, second)
+        table = _table(*heading)
+        for cells in rows:
+            _add(table, *cells)
+        out().print(table)
+    _show_list("what this shows", found["shows"])
+    _show_list("what this does not show", found["does_not_show"])
+    show_issues((Issue(**note) for note in found["notes"]), kind="note")
 
 
 def show_board(board: Mapping[str, Any]) -> None:

@@ -210,6 +210,16 @@ class Task(Fields):
         """
         return None
 
+    def compare(
+        self, first: EvaluationInput, second: EvaluationInput, *, one_sided: bool
+    ) -> list[dict[str, Any]] | None:
+        """Return, per metric, the first system minus the second with a test; None for a task that has no comparison.
+
+        Each has `metric`, `kind`, `n_items`, `n_groups`, the `unit` of its resamples, and per finding and for the
+        `mean` both values, `delta`, `interval`, `test`, `p` and `reason`; the findings also `p_adjusted`.
+        """
+        return None
+
     @abstractmethod
     def evaluate(self, given: EvaluationInput) -> Evaluation:
         """Compute every metric of the protocol."""

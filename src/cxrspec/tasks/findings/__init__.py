@@ -235,3 +235,9 @@ class FindingsTask(NamedFindings):
         from cxrspec.tasks.findings.evaluation import evaluate
 
         return evaluate(self, given)
+
+    def compare(self, first: EvaluationInput, second: EvaluationInput, *, one_sided: bool) -> list[dict[str, Any]]:
+        """Return the differences of the ranking metrics, per finding and of the mean."""
+        from cxrspec.tasks.findings.comparison import compare
+
+        return list(compare(self, first, second, one_sided=one_sided))

@@ -149,10 +149,11 @@ class ScoredSubset:
             return fields.entry(self.labels[:, column], self.scores[:, column], None)
         if reason is not None:
             return fields.entry(None, reason)
-        values = self._resamples(fields.unit, fields.resamples)[metric.kind]
+        values = self.resamples(fields.unit, fields.resamples)[metric.kind]
         return fields.entry(mean_over_findings(values) if column is None else values[:, column], None)
 
-    def _resamples(self, unit: str, resamples: int) -> dict[str, Floats]:
+    def resamples(self, unit: str, resamples: int) -> dict[str, Floats]:
+        """Return every ranking metric of each finding on each resample [resamples, n_findings], drawn once."""
         key = (unit, resamples)
         if key not in self._resampled:
             self._resampled[key] = bootstrap_ranking(
