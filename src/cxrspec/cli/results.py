@@ -1,7 +1,8 @@
-"""Own the commands about numbers: score, compare, leaderboard, audit."""
+"""Own the commands about numbers: score, compare, curves, leaderboard, audit."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -89,6 +90,37 @@ def compare(
         print_json(found.as_json())
     else:
         terminal.show_comparison(found.as_json())
+
+
+@app.command(epilog="Example: cxrspec curves nih-cxr14-findings@official-v3/metadata-only --to curves/metadata-only")
+def curves(
+    reference: ScoredArgument,
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go; it is made if need be.")],
+) -> None:
+    """Write ROC and precision-recall curves of a system, with the readers' points: SVG, and CSV that DVC plots.
+
+    Where the folder is in a DVC project, 'dvc plots show' draws the CSV files.
+    """
+    from cxrspec.curves import curve_files, system_curves
+    from cxrspec.files import write_whole
+    from cxrspec.report import terminal
+    from cxrspec.report.curves import curves_picture
+
+    if not reference.system:
+        raise UsageError("Name a system, as BENCHMARK@VERSION/SYSTEM.")
+    registry = open_registry()
+    with terminal.working(f"drawing {reference}"):
+        found = system_curves(reference, registry)
+        files = curve_files(found)
+        for subset, findings in found.items():
+            for finding, one in findings.items():
+                files[f"{subset}.{finding}.svg"] = curves_picture(f"{finding} on {subset}: {reference}", one).encode()
+    to.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_whole(to / name, data)
+        terminal.say(str(to / name))
+    if not registry.read_lock(reference.definition).redistribute:
+        terminal.note("a source may not be passed on; a curve beside its predictions gives labels away: keep it here")
 
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")

@@ -134,12 +134,21 @@ def reader_margin(points: CurvePoints, reader: ReaderPoint, curve: Curve, line: 
     """
     margins = []
     if curve != "precision_recall":
-        margins.append(_ROC[line](points, reader.false_positive_rate) - reader.sensitivity)
+        margins.append(curve_value(points, reader.false_positive_rate, "roc", line) - reader.sensitivity)
     if curve != "roc":
         if reader.precision is None:
             return None
-        margins.append(_PRECISION[line](points, reader.sensitivity) - reader.precision)
+        margins.append(curve_value(points, reader.sensitivity, "precision_recall", line) - reader.precision)
     return min(margins)
+
+
+def curve_value(points: CurvePoints, at: float, curve: Literal["roc", "precision_recall"], line: Line) -> float:
+    """Return how high the curve is that `reader_margin` holds a reader against: what it reads at a rate in [0, 1].
+
+    On ROC the rate is a false-positive rate and the value a true-positive rate; on precision-recall it is a recall and
+    the value a precision.
+    """
+    return (_ROC if curve == "roc" else _PRECISION)[line](points, at)
 
 
 def is_below(margin: float, ties: Ties) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from cxrspec.metrics import CurvePoints, ReaderPoint
+
 
 class ItemColumns(Protocol):
     """The columns of the sources, joined to the items by key; what a task compiles its reference columns from."""
@@ -121,6 +123,16 @@ class Drawing:
     """[S1, S2]"""
 
 
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """The curves of one finding, with the points of the readers who are compared."""
+
+    points: CurvePoints
+    readers: Mapping[str, ReaderPoint]
+    vote: ReaderPoint | None
+    """The majority vote of these readers; None where there are none, or an even number."""
+
+
 @dataclass
 class Evaluation:
     """The scores of one submission as plain JSON values, with what was noticed on the way."""
@@ -208,6 +220,10 @@ class Task(Fields):
         Raises:
             ValueError: if there is no such item or finding, or no prediction is expected for it.
         """
+        return None
+
+    def curves(self, given: EvaluationInput) -> Mapping[str, Mapping[str, Curves]] | None:
+        """Return the curves by subset and finding; None for a task that has none."""
         return None
 
     def compare(

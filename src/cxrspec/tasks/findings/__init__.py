@@ -27,6 +27,7 @@ from cxrspec.tasks.findings.readers import READERS_BELOW, Readers, ReadersMetric
 from cxrspec.tasks.findings.rules import check_findings
 from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
+    Curves,
     Evaluation,
     EvaluationInput,
     Interval,
@@ -235,6 +236,12 @@ class FindingsTask(NamedFindings):
         from cxrspec.tasks.findings.evaluation import evaluate
 
         return evaluate(self, given)
+
+    def curves(self, given: EvaluationInput) -> Mapping[str, Mapping[str, Curves]]:
+        """Return the curves by subset and finding, with the readers who are compared."""
+        from cxrspec.tasks.findings.curves import curves
+
+        return curves(self, given)
 
     def compare(self, first: EvaluationInput, second: EvaluationInput, *, one_sided: bool) -> list[dict[str, Any]]:
         """Return the differences of the ranking metrics, per finding and of the mean."""
