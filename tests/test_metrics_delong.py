@@ -200,3 +200,28 @@ def test_tests_that_were_not_made_are_not_counted():
     expected = false_discovery_control([0.01, 0.04]).tolist()
     assert [expected[0], None, expected[1]] == adjusted_p_values([0.01, None, 0.04])
     assert [None] == adjusted_p_values([None])
+
+
+def compared(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return twice how many of the others are below each value, a tie counting half, over all pairs."""
+    below, tied = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    for part in np.array_split(others, 64):
+        below += (part < values[:, None]).sum(axis=1)
+        tied += (part == values[:, None]).sum(axis=1)
+    return 2 * below + tied
+
+
+def test_at_the_size_of_the_nih_test_list_every_pair_counts():
+    """At n = 25,596, with ties, variance and paired test are those of all 66 million pairs, to 1e-12 of themselves."""
+    labels, first, second = synthetic(25_596)
+    found = []
+    for scores in (first, second):
+        positives, negatives = scores[labels == 1], scores[labels == 0]
+        found.append((compared(positives, negatives), 2 * len(positives) - compared(negatives, positives)))
+    sizes = [2 * len(found[0][1]), 2 * len(found[0][0])]
+    single, paired = (
+        sum(np.var(np.array(d) / size, ddof=1) / len(d) for d, size in zip(of_both, sizes, strict=True))
+        for of_both in (found[0], [a - b for a, b in zip(*found, strict=True)])
+    )
+    assert single == pytest.approx(delong_variance(labels, first), rel=1e-12)
+    assert paired == pytest.approx(delong_test(labels, first, second).variance, rel=1e-12)
