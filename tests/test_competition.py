@@ -35,7 +35,9 @@ from cxrspec.audit import audit_definition, audit_system
 from cxrspec.errors import DefinitionError, SubmissionError
 from cxrspec.loader import load_definition
 from cxrspec.score import score
-from tiny import csv_text
+from cxrspec.tasks.findings import FindingsTask
+from project import Project, frozen_project
+from tiny import TINY, csv_text
 
 OURS = ("atelectasis", "cardiomegaly", "consolidation", "edema", "pleural_effusion")
 CONVENTIONS = [
@@ -185,6 +187,37 @@ class TestScoring:
             assert expected == pytest.approx([point[name] for name in ("sensitivity", "specificity", "precision")])
         assert "below" not in entry["majority_vote"]
 
+    def test_delong_gives_each_finding_an_interval_and_the_mean_none(self, report: dict[str, Any]) -> None:
+        """Beside the bootstrap: on the logit scale, of one finding; the signature names both."""
+        score = metrics(report)["mean_auroc_5"]
+        for entry in score["findings"].values():
+            bootstrap, delong = entry["intervals"]
+            assert ("bootstrap", "delong", "logit") == (bootstrap["method"], delong["method"], delong["scale"])
+            assert delong["low"] < entry["value"] < delong["high"]
+        assert (None, "DeLong's interval is of one finding, not of a mean") == (
+            score["intervals"][1]["low"],
+            score["intervals"][1]["reason"],
+        )
+        assert "|ci:bootstrap1000/item+delong|" in score["signature"]
+
+    def test_delong_says_that_it_takes_items_as_independent(self, tmp_path: Path) -> None:
+        """Where patients have several items, a note stands beside the interval."""
+        project = frozen_project(tmp_path / "project")
+        old = (
+            "kind: roc_auc\n    protocol: zero_shot\n    average: macro\n    interval: {method: bootstrap, unit: item, "
+        )
+        new = old.replace("interval: {", "interval: {method: delong, level: 0.9}\n    # {")
+        other = project.define("v2", (old, new))
+        project.freeze(other)
+        project.submit(reference=other)
+        (note,) = [note for note in map(str, project.score(reference=other).notes) if "DeLong" in note]
+        assert "DeLong's intervals take 20 items of 10 groups as independent" in note
+
+    def test_the_printed_report_shows_counts_points_and_vote(self, scored: Competition) -> None:
+        """Every convention with its total, and each reader's point; the vote is named as not counted."""
+        out = Project(scored.root).run("show", f"{TEST}/ours").out
+        assert all(words in out for words in ("readers_below_both_step", " of 15", "majority vote (not counted)"))
+
     def test_scoring_and_auditing_again_hold(self, scored: Competition, report: dict[str, Any]) -> None:
         """The report stays as it is, and every link that needs no source or git holds."""
         assert "unchanged" == score(TEST, "ours", scored.registry).state
@@ -275,6 +308,8 @@ class TestScoring:
         assert (None, None) == (found["value"], found["total"])
         assert "no positive among 500 items" == found["findings"]["edema"]["reason"]
         assert found["findings"]["atelectasis"]["value"] is not None
+        ran = Project(made.root).run("score", str(TEST))
+        assert (1, True) == (ran.code, "undefined (no positive among 500 items)" in ran.out)
 
     def test_a_reader_who_calls_nothing_is_not_counted_as_above(self, tmp_path: Path) -> None:
         """Without calls there is no precision: on precision-recall the count is null with the reason, not on ROC."""
@@ -394,6 +429,15 @@ class TestFields:
         said = refused(lambda: load_definition(path), DefinitionError)
         assert "there are no readers.reference whose majority the labels could be" in said
         assert 12 == said.count("there are no readers.comparison that could lie below a curve")
+
+    def test_a_subset_that_is_only_fitted_on_needs_no_reads(self, tmp_path: Path) -> None:
+        """Readers read what is scored; training studies have blank reads."""
+        task = load_definition(competition(tmp_path).registry.spec_path(TEST)).task.model_dump()
+        task["protocols"]["probe"] = TINY["protocols"]["probe"]
+        decided = FindingsTask.model_validate(task)
+        columns = [["1", "0"]] * 5 + [["", ""]] * (len(decided.column_names) - 5)
+        assert [] == decided.check_subset("train", columns)
+        assert 8 == len(decided.check_subset("test", columns))
 
     def test_a_protocol_without_metrics_is_refused(self, tmp_path: Path) -> None:
         """A definition may have neither, to freeze labels only, but not a protocol that nothing scores."""

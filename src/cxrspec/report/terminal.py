@@ -126,9 +126,7 @@ def show_report(report: Mapping[str, Any]) -> None:
     """Print one report: every metric with its interval, then the findings, then signatures and notes."""
     say(f"{report['reference']}/{report['system']}  protocol {report['protocol']}", "bold")
     readers = of_readers(report["scores"])
-    for score in report["scores"]:
-        if score in readers:
-            continue
+    for score in (one for one in report["scores"] if "convention" not in one):
         size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
         say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
         more = [interval["method"] for interval in score["intervals"][1:]]

@@ -185,8 +185,8 @@ class FindingsTask(NamedFindings):
 
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
         """Refuse uncertain or blank labels where a metric scores them or a probe is fitted on them."""
-        used = {metric.scored_subset for metric in self.metrics}
-        used |= {self.protocols.probe.fit_on} if self.protocols.probe else set()
+        scored = {metric.scored_subset for metric in self.metrics}
+        used = scored | ({self.protocols.probe.fit_on} if self.protocols.probe else set())
         if name not in used:
             return []
         issues = [
@@ -200,7 +200,7 @@ class FindingsTask(NamedFindings):
             for finding, column in zip(self.finding_names, self._of_findings(columns), strict=True)
             if UNCERTAIN in column or BLANK in column
         ]
-        if self.readers:
+        if self.readers and name in scored:
             issues += self.readers.subset_issues(name, self.finding_names, columns[len(self.findings) :])
         return issues
 
