@@ -110,7 +110,8 @@ def test_the_command_writes_the_same_files_twice(tmp_path: Path) -> None:
     before = project.files()
     assert 0 == project.run("curves", "tiny@v1/ours", "--to", "out").code
     first = project.files("out")
-    assert 0 == project.run("curves", "tiny@v1/ours", "--to", "out").code
+    again = project.run("curves", "tiny@v1/ours", "--to", "out", "--json")
+    assert {f"out/{name}" for name in again.json["files"]} == set(first)
     assert first == project.files("out")
     assert before == project.files()
     kinds = ("precision_recall.csv", "roc.csv", "svg")

@@ -96,6 +96,7 @@ def compare(
 def curves(
     reference: ScoredArgument,
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go; it is made if need be.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Write ROC and precision-recall curves of a system, with the readers' points: SVG, and CSV that DVC plots.
 
@@ -118,7 +119,10 @@ def curves(
     to.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         write_whole(to / name, data)
-        terminal.say(str(to / name))
+        if not as_json:
+            terminal.say(str(to / name))
+    if as_json:
+        print_json({"reference": str(reference), "folder": str(to), "files": list(files)})
     if not registry.read_lock(reference.definition).redistribute:
         terminal.note("a source may not be passed on; a curve beside its predictions gives labels away: keep it here")
 
