@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cxrspec.metrics.intervals import Interval
-from cxrspec.metrics.ranking import Labels, check_binary, tie_groups, undefined_reason
+from cxrspec.metrics.ranking import Labels, check_binary, count_groups, group_starts, tie_groups, undefined_reason
 
 MAX_ITEMS: Final = 1 << 21
 """Above this the sums of squares could leave 64 bits."""
@@ -136,17 +136,6 @@ def _checked(labels: Labels, scores: Floats) -> tuple[NDArray[np.bool_], Floats]
     return labels == 1, scores
 
 
-def _group_starts(ordered: Floats) -> Integers:
-    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-
-
-def _counted(ordered: NDArray[np.bool_], starts: Integers) -> tuple[Integers, Integers]:
-    if not starts.size:
-        return starts, starts
-    positives = np.add.reduceat(ordered, starts, dtype=np.int64)
-    return positives, np.diff(starts, append=len(ordered)) - positives
-
-
 def _doubled_below(counts: Integers) -> Integers:
     """Return, per group, twice the items below it plus those in it: twice the midrank among them, an integer."""
     return 2 * np.cumsum(counts) - counts
@@ -162,8 +151,8 @@ def _placements(positive: NDArray[np.bool_], scores: Floats) -> Integers:
     """Return twice each item's midrank among the items of the other class: [n]."""
     order = np.argsort(scores)
     ordered = positive[order]
-    starts = _group_starts(scores[order])
-    positives, negatives = _counted(ordered, starts)
+    starts = group_starts(scores[order])
+    positives, negatives = count_groups(ordered, starts)
     sizes = np.diff(starts, append=len(scores))
     below_negatives, below_positives = (np.repeat(_doubled_below(n), sizes) for n in (negatives, positives))
     placements = np.empty(len(scores), np.int64)
