@@ -91,6 +91,31 @@ def boxed() -> dict[str, Any]:
     }
 
 
+READERS_METRIC: dict[str, Any] = {
+    "name": "readers",
+    "kind": "readers_below_curve",
+    "protocol": "zero_shot",
+    "average": "macro",
+    "curve": "roc",
+    "line": "step",
+    "ties": "strict",
+}
+
+
+def read() -> dict[str, Any]:
+    """Return a definition of studies with readers, some of whom are the reference standard."""
+    document = columns()
+    document["items"]["unit"] = "study"
+    document["labels"] |= {"majority_of": "reference"}
+    document["readers"] = {
+        "comparison": {"bc4": "tiny/readers"},
+        "reference": {"bc1": "tiny/labels", "bc2": "tiny/numbers", "bc3": "tiny/test_list"},
+    }
+    document["metrics"].append(dict(READERS_METRIC))
+    document["metrics"][0]["interval"] = [INTERVAL, {"method": "delong", "level": 0.95}]
+    return document
+
+
 EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Definition.benchmark", wide, "benchmark", "small", False),
     ("Definition.definition_version", wide, "definition_version", "v2", False),
@@ -133,6 +158,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("LocalPath.path", wide, "sources/tiny/files/labels", "elsewhere.csv", False),
     ("LocalPath.sha256", wide, "sources/tiny/files/labels", {"path": "data/labels.csv", "sha256": SHA}, True),
     ("Items.unit", wide, "items/unit", "study", True),
+    ("Items.aggregate", read, "items/aggregate", "mean", True),
     ("Items.source", wide, "items/source", "tiny/train_list", True),
     ("Items.item_id", wide, "items/item_id/column", "Image", True),
     ("Items.group_id", wide, "items/group_id/column", "Patient", True),
@@ -171,6 +197,8 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Stratified.minimum_positives", wide, "subsets/train/select/stratified/minimum_positives", 2, True),
     ("Expectations.items", wide, "expect/test/items", 3, False),
     ("Expectations.groups", wide, "expect/test/groups", 3, False),
+    ("Expectations.images", wide, "expect/test/images", 3, False),
+    ("PoolExpectations.images", wide, "expect/test/pool/images", 3, False),
     ("Expectations.covariates", wide, "expect/test/covariates", {"sex": {"F": 3}}, False),
     ("Expectations.tallies", wide, "expect/test/positives/edema", 3, False),
     ("Expectations.cells", wide, "expect/test/cells", {"tiny-1": {"edema": 1}}, False),
@@ -185,6 +213,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("FindingsTask.findings", wide, "findings/edema", "Nodule", True),
     ("FindingsTask.aliases", wide, "aliases", {"edema": ["Oedema"]}, True),
     ("FindingsTask.labels", wide, "labels/negative", "None", True),
+    ("FindingsTask.readers", read, "readers/comparison/bc6", "hub", True),
     ("FindingsTask.protocols", wide, "protocols/probe/standardize", False, True),
     ("FindingsTask.metrics", wide, "metrics/0/name", "other", True),
     ("SeparatedLabels.column", wide, "labels/column", "Labels", True),
@@ -193,6 +222,17 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("SeparatedLabels.vocabulary", wide, "labels/vocabulary", ["Edema", "Mass", "Effusion"], True),
     ("ColumnLabels.encoding", columns, "labels/encoding", "yes_no", True),
     ("ColumnLabels.source", columns, "labels/source", "tiny/readers", True),
+    ("ColumnLabels.vocabulary", read, "labels/vocabulary", ["Edema", "Mass", "Effusion", "Fracture"], True),
+    ("ColumnLabels.majority_of", read, "labels/majority_of", None, True),
+    ("Readers.comparison", read, "readers/comparison/bc4", "hub", True),
+    ("Readers.reference", read, "readers/reference/bc1", "hub", True),
+    ("ReadersMetric.name", read, "metrics/2/name", "other", True),
+    ("ReadersMetric.protocol", read, "metrics/3", READERS_METRIC | {"name": "more", "protocol": "probe"}, True),
+    ("ReadersMetric.curve", read, "metrics/2/curve", "both", True),
+    ("ReadersMetric.line", read, "metrics/2/line", "interpolated", True),
+    ("ReadersMetric.ties", read, "metrics/2/ties", "inclusive", True),
+    ("ReadersMetric.subset", read, "metrics/2/subset", "women", True),
+    ("DeLongInterval.level", read, "metrics/0/interval/1/level", 0.9, True),
     ("Protocols.zero_shot", wide, "protocols/zero_shot/prompts", None, True),
     ("Protocols.probe", wide, "protocols/probe/folds", 4, True),
     ("ZeroShot.prompts", wide, "protocols/zero_shot/prompts", None, True),
@@ -252,6 +292,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
 ONE_VALUE = {
     *("WheelSource.kind", "UrlSource.kind", "HubSource.kind", "FileSource.kind", "SeparatedLabels.encoding"),
     *("Probe.select_by", "Metric.average", "BoxMetric.average", "Interval.method"),
+    *("ReadersMetric.kind", "ReadersMetric.average", "DeLongInterval.method"),
 }
 """Required fields of which one value is allowed today; the digest holds them, so a second value will change it."""
 
@@ -326,7 +367,9 @@ def test_every_field_is_edited_above() -> None:
 def test_a_field_of_one_value_is_in_the_digest(field: str) -> None:
     """What cannot be edited yet is hashed all the same."""
     (value,) = get_args(ALL_FIELDS[field])
-    assert f'"{field.partition(".")[2]}": "{value}"' in json.dumps(parsed(wide()).score_relevant())
+    assert f'"{field.partition(".")[2]}": "{value}"' in json.dumps(
+        [parsed(read()).score_relevant(), parsed(wide()).score_relevant()]
+    )
 
 
 def test_a_field_that_is_added_later_moves_no_digest() -> None:

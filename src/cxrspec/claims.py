@@ -78,9 +78,9 @@ def cells_of(table: Table, covariates: Table | None) -> Callable[[str, str], str
 
 
 def _compared(path: str, expected: PoolExpectations, counts: Mapping[str, Any]) -> Iterator[Claim]:
-    for name in ("items", "groups"):
+    for name in ("items", "groups", "images"):
         if (claim := getattr(expected, name)) is not None:
-            yield Claim(f"{path}.{name}", claim, counts[name])
+            yield Claim(f"{path}.{name}", claim, counts.get(name))
     for name, tally in (expected.tallies or {}).items():
         found = counts.get(name)
         if isinstance(tally, Expected):

@@ -254,6 +254,8 @@ class Compilation:
     def counts_of(self, rows: Sequence[int]) -> dict[str, Any]:
         """Count items, groups and the values of covariates among the items of some positions."""
         counts: dict[str, Any] = {"items": len(rows), "groups": len({self.items.group_ids[row] for row in rows})}
+        if self.items.n_images:
+            counts["images"] = sum(self.items.n_images[row] for row in rows)
         values = {name: Counter(cells[row] for row in rows) for name, cells in self.covariates.items()}
         kept = {name: dict(sorted(found.items())) for name, found in values.items() if len(found) <= COUNTED_VALUES}
         return counts | ({"covariates": kept} if kept else {})

@@ -94,12 +94,20 @@ class Items(Fields):
     """The roster: every item that the sources name, with its group, and columns joined by item id."""
 
     unit: Literal["image", "study"]
+    aggregate: Literal["max", "mean"] | None = None
+    """How scores of a study's images become the study's; `max` where absent. Only where the unit is a study."""
     source: SourceName
     item_id: ItemIdField
     group_id: GroupIdField
     covariates: dict[Identifier, ColumnRef] | None = None
     joins: dict[SourceName, Text] | None = None
     """Further source: its column that holds the item id; the column of `item_id` where absent."""
+
+    @model_validator(mode="after")
+    def _aggregate_of_studies(self) -> Items:
+        if self.aggregate and self.unit != "study":
+            raise ValueError("aggregate brings the images of a study together; with unit: image leave it out")
+        return self
 
 
 class Where(Fields):

@@ -111,6 +111,7 @@ CODES: dict[str, str] = {
     "row-shape": "a row has another number of cells than the header",
     # -- the data behind a definition
     "value-unknown": "a cell holds a value that the encoding does not know",
+    "label-majority": "labels are not the majority of the readers that they are said to be",
     "item-duplicate": "two rows of the items source give one item id",
     "item-missing": "a named item does not exist",
     "split-overlap": "an item belongs to two splits",

@@ -60,6 +60,8 @@ class PoolExpectations(Fields):
 
     items: ExpectedCount | None = None
     groups: ExpectedCount | None = None
+    images: ExpectedCount | None = None
+    """Images of studies, where the ids of the items source are those of images."""
     covariates: dict[Identifier, dict[str, ExpectedCount]] | None = None
     tallies: dict[str, Tally] | None = None
     """The counts of the task, in YAML beside the others: `positives: {...}`, `none: 658`."""

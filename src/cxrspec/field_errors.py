@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from cxrspec.digest import number_text
 from cxrspec.errors import did_you_mean, listed
@@ -72,6 +72,10 @@ def field_issue(
         return FieldIssue(path, "field-type", f"{shown(found)} is not {_KINDS[kind]}", hint)
     if kind == "short_form":
         return _short_form_issue(path, found, error["ctx"])
+    if kind == "literal_error":
+        allowed = _allowed_literals(model, path)
+        hint = did_you_mean(found, allowed) if isinstance(found, str) else ""
+        return FieldIssue(path, "field-value", f"{shown(found)} is not allowed; allowed are {listed(allowed)}", hint)
     message, hint = _value_words(kind, found, error.get("ctx", {}))
     return FieldIssue(path, "field-value", message, hint)
 
@@ -116,10 +120,6 @@ def _tag_issue(path: Path, kind: str, context: Mapping[str, Any]) -> FieldIssue:
 
 def _value_words(kind: str, found: Any, context: Mapping[str, Any]) -> tuple[str, str]:
     """Return message and hint for a value of the right type that is not allowed."""
-    if kind == "literal_error":
-        allowed = [_plain(word) for word in context["expected"].replace(" or ", ", ").split(", ")]
-        hint = did_you_mean(found, allowed) if isinstance(found, str) else ""
-        return f"{shown(found)} is not allowed; allowed are {listed(allowed)}", hint
     if kind == "string_pattern_mismatch":
         form = PATTERNS.get(context["pattern"], context["pattern"])
         return f"{shown(found)} is not of the allowed form: {form}", ""
@@ -211,4 +211,17 @@ def _inside(annotation: Any, step: str | int) -> Iterator[Any]:
 
 def _literals(model: Any) -> set[str]:
     fields = model.model_fields if is_fields(model) else {}
-    return {value for name in ("kind", "encoding") if name in fields for value in get_args(fields[name].annotation)}
+    named = (fields[name] for name in ("kind", "encoding", "method") if name in fields)
+    return {value for field in named for value in get_args(field.annotation)}
+
+
+def _allowed_literals(model: type[Fields], path: Path) -> list[str]:
+    """Return the words that the models at a path allow in its last field: a union says those of all its members."""
+    found: list[Any] = [model]
+    for step in path[:-1]:
+        found = [inner for one in _chosen(found, set()) for inner in _inside(one, step)]
+    found = _chosen(found, set())
+    found += _chosen([get_args(one)[0] for one in found if get_origin(one) is list], set())
+    fields = [one.model_fields[path[-1]] for one in found if is_fields(one) and path[-1] in one.model_fields]
+    arms = [arm for field in fields for arm in union_arms(field.annotation) if get_origin(arm) is Literal]
+    return list(dict.fromkeys(_plain(str(word)) for arm in arms for word in get_args(arm)))

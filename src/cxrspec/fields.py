@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 
@@ -57,6 +57,19 @@ class ShortForm:
 def one_or_list(allowed: str) -> ShortForm:
     """Return the short form of a list of mappings: its one mapping."""
     return ShortForm(lambda value: [value] if isinstance(value, Mapping) else value, allowed, is_list=True)
+
+
+def chosen_by(field: str, *others: str, otherwise: str) -> Discriminator:
+    """Return what chooses between models by the text of a field: one of `others`, else the tag `otherwise`.
+
+    So a field that is missing or wrong hides no other fault: the usual model reports them all.
+    """
+
+    def tag(value: Any) -> str:
+        found = value.get(field) if isinstance(value, Mapping) else getattr(value, field, None)
+        return found if isinstance(found, str) and found in others else otherwise
+
+    return Discriminator(tag)
 
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]

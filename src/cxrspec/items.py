@@ -6,6 +6,7 @@ Joins are by id and column name only, never by position.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,7 @@ class JoinedItems:
         self._rows = {self.source: self._index(self.source, table, self.items.item_id.column)}
         self.item_ids: list[str] = sorted(self._rows[self.source])
         self.group_ids = self._groups()
+        self.n_images = self._images(raw_ids)
 
     def cells(self, column: Column) -> list[str]:
         """Return the cells of a column in item order; an item that a joined source lacks has an empty cell."""
@@ -124,6 +126,14 @@ class JoinedItems:
         if issues:
             raise DefinitionError(issues)
         return rows
+
+    def _images(self, raw_ids: Sequence[str]) -> list[int]:
+        """Return how many images each study has, where the ids of the items source name images; else nothing."""
+        if self.items.item_id.form != "study_path" or not any(views := self.canonicalizer.views(raw_ids)):
+            return []
+        ids, _ = self.canonicalizer.canonical_all(raw_ids)
+        found = Counter(item for item, _ in set(zip(ids, views, strict=True)))
+        return [found[item] for item in self.item_ids]
 
     def _groups(self) -> list[str]:
         rule = self.items.group_id

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from cxrspec.errors import did_you_mean, listed
-from cxrspec.field_errors import Path, document_path, is_fields, mapping_at, shown
+from cxrspec.field_errors import NAMES_LISTED, Path, document_path, is_fields, mapping_at, shown
 from cxrspec.fields import FieldIssue, Fields, Names, ShortForm
 from cxrspec.tasks import Task
 
-COUNTS: Final = ("items", "groups", "covariates", "pool", "cells")
+COUNTS: Final = ("items", "groups", "images", "covariates", "pool", "cells")
 """What freezing finds in every task; `expect` may claim these and the task's own tallies."""
 OF_SUBSETS: Final = ("pool", "cells")
 """What only a subset has, and its pool has not."""
@@ -33,7 +33,7 @@ def check_references(document: Mapping[str, Any], model: type[Fields], task: typ
         name for name in sources if not mapping_at(sources[name], "files")
     }  # told already; nobody knows its files
     for one in (model, task) if task else (model,):
-        for path, kind, name in mentions(one, document):
+        for path, kind, name in dict.fromkeys(mentions(one, document)):  # members of a union mention it alike
             if kind == "source" and name.partition("/")[0] in faulty:
                 continue
             if name not in declared.get(kind, (name,)):
@@ -155,7 +155,7 @@ def _check_tallies(
         place, by = (*path, count), task.TALLIES.get(count)
         allowed = [name for name in (*COUNTS, *task.TALLIES) if path[-1] != "pool" or name not in OF_SUBSETS]
         if count not in allowed:
-            message = f"unknown count '{count}'; {task.NAME} counts {listed(allowed)}"
+            message = f"unknown count '{count}'; {task.NAME} counts {listed(allowed, NAMES_LISTED)}"
             yield FieldIssue(place, "field-unknown", message, did_you_mean(str(count), allowed))
         elif by and isinstance(claim, Mapping):
             for name in claim:

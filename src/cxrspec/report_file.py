@@ -21,7 +21,7 @@ ROUNDING: Final = 1e-12
 
 _DESCRIBED: Final = ("environment", "fitted", "features")
 """Parts that say how a number came about; they are never compared."""
-_COMPUTED: Final = (".value", ".low", ".high")
+_COMPUTED: Final = (".value", ".low", ".high", ".margin")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 
@@ -89,7 +89,7 @@ def _absent_values(path: str, score: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    intervals = entry.get("intervals") or [{}]
+    intervals = entry.get("intervals", [{}])
     yield from (f"{path}.intervals[].{part}" for part in _OF_INTERVAL for one in intervals if part not in one)
 
 

@@ -152,7 +152,7 @@ def check_submission(
 def signature(lock: Lock, need: PredictionNeed, one: Mapping[str, Any]) -> str:
     """Return the line that a printed score always carries: every choice that the number depends on."""
     subsets = ",".join(f"{name}={lock.subset_ids[name]}" for name in need.subsets)
-    intervals = "+".join(f"{i['method']}{i['resamples']}/{i['unit']}" for i in one["intervals"]) or "none"
+    intervals = "+".join(map(_interval_word, one["intervals"])) or "none"
     return "|".join(
         (
             str(lock.reference),
@@ -166,6 +166,12 @@ def signature(lock: Lock, need: PredictionNeed, one: Mapping[str, Any]) -> str:
             f"cxrspec:{__version__}",
         )
     )
+
+
+def _interval_word(interval: Mapping[str, Any]) -> str:
+    """Return an interval in short: `bootstrap1000/item`, `delong`."""
+    resampled = f"{interval['resamples']}/{interval['unit']}" if "resamples" in interval else ""
+    return f"{interval['method']}{resampled}"
 
 
 @dataclass(frozen=True)
@@ -215,7 +221,7 @@ def read_predictions(
     from cxrspec.predictions.prompts import ExpectedPrompts, is_prompt_archive, read_prompt_scores  # needs NumPy
 
     read: Scores | Embeddings
-    aggregate: Literal["max"] | None = "max" if items["unit"] == "study" else None
+    aggregate = items.get("aggregate", "max") if items["unit"] == "study" else None
     if need.kind == "embeddings":
         read = read_embeddings(data, expected, name=name)
     elif is_prompt_archive(data):

@@ -83,6 +83,7 @@ DefinitionArgument = Annotated[Reference, typer.Argument(parser=parse_definition
 ScoredArguments = Annotated[
     list[Reference] | None, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]")
 ]
+ScoredArgument = Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION/SYSTEM")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 MirrorOption = Annotated[
     list[Path] | None,

@@ -1,7 +1,8 @@
-"""Own the commands about numbers: score, leaderboard, audit."""
+"""Own the commands about numbers: score, compare, curves, leaderboard, audit."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from cxrspec.cli.application import (
     JsonOption,
     MirrorOption,
+    ScoredArgument,
     ScoredArguments,
     UsageError,
     app,
@@ -63,6 +65,66 @@ def score(
     if as_json:
         print_json(done)
     leave(failed)
+
+
+@app.command(
+    epilog="Example: cxrspec compare nih-cxr14-findings@official-v3/mine nih-cxr14-findings@official-v3/metadata-only"
+)
+def compare(
+    first: ScoredArgument,
+    second: ScoredArgument,
+    one_sided: Annotated[
+        bool, typer.Option("--one-sided", help="Test whether the first is larger, not whether they differ.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two systems of one definition version on the same frozen items: differences, intervals and p."""
+    from cxrspec.compare import compare as compare_systems
+    from cxrspec.report import terminal
+
+    if not (first.system and second.system):
+        raise UsageError("Name two systems, each as BENCHMARK@VERSION/SYSTEM.")
+    with terminal.working(f"comparing {first} and {second}"):
+        found = compare_systems(first, second, open_registry(), one_sided=one_sided)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        terminal.show_comparison(found.as_json())
+
+
+@app.command(epilog="Example: cxrspec curves nih-cxr14-findings@official-v3/metadata-only --to curves/metadata-only")
+def curves(
+    reference: ScoredArgument,
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go; it is made if need be.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write ROC and precision-recall curves of a system, with the readers' points: SVG, and CSV that DVC plots.
+
+    Where the folder is in a DVC project, 'dvc plots show' draws the CSV files.
+    """
+    from cxrspec.curves import curve_files, system_curves
+    from cxrspec.files import write_whole
+    from cxrspec.report import terminal
+    from cxrspec.report.curves import curves_picture
+
+    if not reference.system:
+        raise UsageError("Name a system, as BENCHMARK@VERSION/SYSTEM.")
+    registry = open_registry()
+    with terminal.working(f"drawing {reference}"):
+        found = system_curves(reference, registry)
+        files = curve_files(found)
+        for subset, findings in found.items():
+            for finding, one in findings.items():
+                files[f"{subset}.{finding}.svg"] = curves_picture(f"{finding} on {subset}: {reference}", one).encode()
+    to.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_whole(to / name, data)
+        if not as_json:
+            terminal.say(str(to / name))
+    if as_json:
+        print_json({"reference": str(reference), "folder": str(to), "files": list(files)})
+    if not registry.read_lock(reference.definition).redistribute:
+        terminal.note("a source may not be passed on; a curve beside its predictions gives labels away: keep it here")
 
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")

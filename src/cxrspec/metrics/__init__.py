@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cxrspec.metrics.boxes import match_boxes, stack_boxes
+from cxrspec.metrics.delong import adjusted_p_values, delong_interval, delong_test, delong_variance
 from cxrspec.metrics.heatmaps import heatmap_boxes
 from cxrspec.metrics.intervals import (
     BLOCK,
     Interval,
+    bootstrap_p_value,
     bootstrap_ranking,
     mean_over_findings,
     percentile_interval,
@@ -28,6 +30,16 @@ from cxrspec.metrics.ranking import (
     tied_pair_share,
     undefined_reason,
 )
+from cxrspec.metrics.readers import (
+    CurvePoints,
+    ReaderPoint,
+    curve_points,
+    curve_value,
+    is_below,
+    majority_vote,
+    reader_margin,
+    reader_point,
+)
 
 RANKING_METRICS: dict[str, Callable[..., float | None]] = {
     "roc_auc": roc_auc,
@@ -38,19 +50,32 @@ RANKING_METRICS: dict[str, Callable[..., float | None]] = {
 __all__ = [
     "BLOCK",
     "RANKING_METRICS",
+    "CurvePoints",
     "Interval",
     "ProbeFit",
     "ProbeSettings",
+    "ReaderPoint",
+    "adjusted_p_values",
     "average_precision",
+    "bootstrap_p_value",
     "bootstrap_ranking",
     "count_distinct",
+    "curve_points",
+    "curve_value",
+    "delong_interval",
+    "delong_test",
+    "delong_variance",
     "fit_probe",
     "heatmap_boxes",
+    "is_below",
     "is_coarse",
     "is_constant",
+    "majority_vote",
     "match_boxes",
     "mean_over_findings",
     "percentile_interval",
+    "reader_margin",
+    "reader_point",
     "resample_counts",
     "resample_indices",
     "roc_auc",

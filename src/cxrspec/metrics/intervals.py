@@ -256,6 +256,23 @@ def mean_over_findings(values: Floats) -> Floats:
     return np.asarray(values.mean(axis=1))
 
 
+def bootstrap_p_value(differences: Floats, *, one_sided: bool = False) -> float:
+    """Return p of paired resampled differences [R] against 0, by inverting the percentile interval.
+
+    It is twice the smaller share of resamples on either side of 0, at most 1; `one_sided` takes the share that is not
+    above 0. One more resample than drawn counts as against the difference, so p is never 0 (Davison and Hinkley 1997,
+    chapter 4). Undefined resamples (NaN) are left out.
+
+    Raises:
+        ValueError: no resample is defined.
+    """
+    valid = differences[~np.isnan(differences)]
+    if not valid.size:
+        raise ValueError("no resample is defined")
+    not_above, not_below = ((1 + np.count_nonzero(side)) / (1 + valid.size) for side in (valid <= 0, valid >= 0))
+    return float(not_above if one_sided else min(1.0, 2 * min(not_above, not_below)))
+
+
 def percentile_interval(values: Floats, level: float, max_left_out_share: float = 0.01) -> Interval:
     """Return the percentile interval of resampled values [R], by NumPy's quantile method "linear" (Efron 1979).
 

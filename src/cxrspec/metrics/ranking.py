@@ -35,7 +35,7 @@ def roc_auc(labels: Labels, scores: Floats, weights: Floats | None = None) -> fl
     Raises:
         ValueError: the arrays differ in length or hold other values.
     """
-    positives, negatives = _tie_groups(labels, scores, weights)
+    positives, negatives = tie_groups(labels, scores, weights)
     pairs = positives.sum() * negatives.sum()
     if not pairs:
         return None
@@ -57,7 +57,7 @@ def average_precision(labels: Labels, scores: Floats, weights: Floats | None = N
     Raises:
         ValueError: the arrays differ in length or hold other values.
     """
-    positives, negatives = (groups[::-1] for groups in _tie_groups(labels, scores, weights))
+    positives, negatives = (groups[::-1] for groups in tie_groups(labels, scores, weights))
     if not positives.sum() or not negatives.sum():
         return None
     true_positives = np.cumsum(positives)
@@ -91,7 +91,7 @@ def tied_pair_share(labels: Labels, scores: Floats) -> float | None:
     Raises:
         ValueError: the arrays differ in length or hold other values than `roc_auc` takes.
     """
-    positives, negatives = _tie_groups(labels, scores, None)
+    positives, negatives = tie_groups(labels, scores, None)
     pairs = positives.sum() * negatives.sum()
     return float((positives * negatives).sum() / pairs) if pairs else None
 
@@ -123,23 +123,36 @@ def check_binary(labels: Labels, scores: Floats, ndim: int) -> None:
         raise ValueError("scores must be finite")
 
 
-def _tie_groups(labels: Labels, scores: Floats, weights: Floats | None) -> tuple[Sums, Sums]:
+def tie_groups(labels: Labels, scores: Floats, weights: Floats | None) -> tuple[Sums, Sums]:
     """Return the weight of positives and of negatives at each distinct score, ascending; integers without weights."""
     labels, scores = np.asarray(labels), np.asarray(scores, np.float64)
     check_binary(labels, scores, ndim=1)
+    if weights is None:
+        order = np.argsort(scores)
+        return count_groups(labels[order] == 1, group_starts(scores[order]))
     weight = _checked_weights(weights, len(labels))
     labels, scores, weight = labels[weight > 0], scores[weight > 0], weight[weight > 0]
     order = np.argsort(scores)
-    ordered, positive = scores[order], (weight * (labels == 1))[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    positive, starts = (weight * (labels == 1))[order], group_starts(scores[order])
     if not starts.size:
         return positive, positive
     return np.add.reduceat(positive, starts), np.add.reduceat(weight[order] - positive, starts)
 
 
-def _checked_weights(weights: Floats | None, n: int) -> Sums:
-    if weights is None:
-        return np.ones(n, np.int64)
+def group_starts(ordered: Floats) -> NDArray[np.int64]:
+    """Return where each run of equal scores begins, in scores [n] of ascending order."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+
+
+def count_groups(positive: NDArray[np.bool_], starts: NDArray[np.int64]) -> tuple[Sums, Sums]:
+    """Return how many positives and negatives each run of items [n] has, exactly."""
+    if not starts.size:
+        return starts, starts
+    positives = np.add.reduceat(positive, starts, dtype=np.int64)
+    return positives, np.diff(starts, append=len(positive)) - positives
+
+
+def _checked_weights(weights: Floats, n: int) -> Floats:
     weight = np.asarray(weights, np.float64)
     if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError(f"weights must be {n} finite numbers, none negative")

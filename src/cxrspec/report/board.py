@@ -75,13 +75,14 @@ def interval_text(score: Mapping[str, Any]) -> str:
     if score["value"] is None:
         return f"undefined ({score['reason']})"
     intervals = score["intervals"]
-    texts = [_bounds(interval) for interval in intervals]
+    texts = [bounds_text(interval) for interval in intervals]
     if len(texts) > 1:
         texts = [f"{text} by {one.get('unit') or one['method']}" for text, one in zip(texts, intervals, strict=True)]
-    return f"{score['value']:.3f} {', '.join(texts)}"
+    return f"{score['value']:.3f} {', '.join(texts)}".rstrip()
 
 
-def _bounds(interval: Mapping[str, Any]) -> str:
+def bounds_text(interval: Mapping[str, Any]) -> str:
+    """Write an interval, `[0.551, 0.601]`, or why there is none."""
     if interval["low"] is None:
         return f"(no interval: {interval['reason']})"
     return f"[{interval['low']:.3f}, {interval['high']:.3f}]"

@@ -6,14 +6,14 @@ It draws what it is given: no thresholds, no matching, no files. Boxes are half-
 from __future__ import annotations
 
 import base64
-import re
 import struct
 import textwrap
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
+
+from cxrspec.report.svg import svg_line, svg_number, svg_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,6 @@ _RAMP: Final = (
 _WIDTHS: Final = {"reference": 3.5, "detected": 2.5}  # of lines, in SVG units
 _COLOURS: Final = ("#d55e00", "#8a1c7c", "#00735c", "#9a6700")  # told apart by the colour-blind, and by their dashes
 _DASHES: Final = ((10, 5), (3, 3), (14, 4, 3, 4), (6, 2), (1, 4))  # in SVG units
-_ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # what XML may not hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def localization_picture(
     below = top + PANEL * frame[1] / max(frame) + 14
     legend = list(_legend(series, cells, below))
     bold = ' font-size="16" font-weight="600"'
-    lines = (_words(line, _MARGIN, _MARGIN + 14 + row * _LINE, bold) for row, line in enumerate(heading))
+    lines = (svg_line(line, _MARGIN, _MARGIN + 14 + row * _LINE, bold) for row, line in enumerate(heading))
     marks = (*lines, *_panel(series, cells, frame, top), *legend)
     words = (_map_words(cells), f"Frame of {frame[0]} x {frame[1]} pixels", *(one.words for one in series))
     return _document(title, f"{'. '.join(words)}.", below + len(legend) * _LINE + _MARGIN, marks)
@@ -100,10 +99,10 @@ def localization_picture(
 
 def _document(title: str, description: str, height: float, marks: Iterable[str]) -> str:
     """Wrap marks in an SVG that has its own background and says in words what it shows."""
-    width, high = PANEL + 2 * _MARGIN, _number(height)
+    width, high = PANEL + 2 * _MARGIN, svg_number(height)
     size = f'width="{width}" height="{high}"'
     root = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} viewBox="0 0 {width} {high}"'
-    words = f"<title>{_text(title)}</title>\n<desc>{_text(description)}</desc>"
+    words = f"<title>{svg_text(title)}</title>\n<desc>{svg_text(description)}</desc>"
     background = f'<rect class="background" {size} rx="6" fill="#ffffff"/>'
     return "\n".join(
         (f'{root} font-family="sans-serif" font-size="13" fill="#17212b">', words, background, *marks, "</svg>\n")
@@ -116,10 +115,10 @@ def _panel(
     """Yield the frame with map and boxes, all in its own pixels; no box hides one that it coincides with."""
     scale, size = PANEL / max(frame), f'width="{frame[0]}" height="{frame[1]}"'
     left = _MARGIN + (PANEL - frame[0] * scale) / 2
-    yield f'<g transform="translate({_number(left)} {_number(top)}) scale({_number(scale)})">'
+    yield f'<g transform="translate({svg_number(left)} {svg_number(top)}) scale({svg_number(scale)})">'
     if cells is not None:
         yield f'<image class="heatmap" {size} {_image(_levels(cells))}/>'
-    yield f'<rect class="frame" {size} fill="none" stroke="#8a949e" stroke-width="{_number(1 / scale)}"/>'
+    yield f'<rect class="frame" {size} fill="none" stroke="#8a949e" stroke-width="{svg_number(1 / scale)}"/>'
     yield from (_band(box, 1 / scale) for one in series for box in one.boxes)
     yield from (_rect(one, box, 1 / scale) for one in series for box in one.boxes)
     yield from _chips(series, frame, 1 / scale)
@@ -179,17 +178,20 @@ def _map_words(cells: NDArray[np.float64] | None) -> str:
 def _band(box: Box, unit: float) -> str:
     """Draw the white band below a box that parts its line from the map; a unit of the SVG is `unit` pixels."""
     row0, col0, row1, col1 = box
-    outline = f"M{_number(col0)} {_number(row0)}H{_number(col1)}V{_number(row1)}H{_number(col0)}z"
-    return f'<path d="{outline}" fill="none" stroke="#ffffff" stroke-width="{_number(6 * unit)}"/>'
+    outline = f"M{svg_number(col0)} {svg_number(row0)}H{svg_number(col1)}V{svg_number(row1)}H{svg_number(col0)}z"
+    return f'<path d="{outline}" fill="none" stroke="#ffffff" stroke-width="{svg_number(6 * unit)}"/>'
 
 
 def _rect(series: _Series, box: Box, unit: float) -> str:
     """Draw a box; the reference is wider, so that it shows below a box that coincides with it."""
     row0, col0, row1, col1 = box
-    place = f'x="{_number(col0)}" y="{_number(row0)}" width="{_number(col1 - col0)}" height="{_number(row1 - row0)}"'
-    dash = " ".join(_number(length * unit) for length in series.dash) or "none"
-    stroke = f'stroke="{series.colour}" stroke-width="{_number(_WIDTHS[series.kind] * unit)}" stroke-dasharray="{dash}"'
-    words = f"<title>{_text(series.label)}</title>"
+    x, y, width, height = map(svg_number, (col0, row0, col1 - col0, row1 - row0))
+    place = f'x="{x}" y="{y}" width="{width}" height="{height}"'
+    dash = " ".join(svg_number(length * unit) for length in series.dash) or "none"
+    stroke = (
+        f'stroke="{series.colour}" stroke-width="{svg_number(_WIDTHS[series.kind] * unit)}" stroke-dasharray="{dash}"'
+    )
+    words = f"<title>{svg_text(series.label)}</title>"
     return f'<rect class="{series.kind}" {place} fill="none" {stroke}>{words}</rect>'
 
 
@@ -224,10 +226,10 @@ def _overlap(a: Box, b: Box) -> bool:
 def _chip(label: str, colour: str, place: Box, unit: float) -> str:
     top, left, bottom, right = place
     return (
-        f'<rect class="chip" x="{_number(left)}" y="{_number(top)}" width="{_number(right - left)}" '
-        f'height="{_number(bottom - top)}" fill="{colour}"/>'
-        f'<text x="{_number(left + 4 * unit)}" y="{_number(bottom - 5 * unit)}" fill="#ffffff" '
-        f'font-size="{_number(12 * unit)}">{_text(label)}</text>'
+        f'<rect class="chip" x="{svg_number(left)}" y="{svg_number(top)}" width="{svg_number(right - left)}" '
+        f'height="{svg_number(bottom - top)}" fill="{colour}"/>'
+        f'<text x="{svg_number(left + 4 * unit)}" y="{svg_number(bottom - 5 * unit)}" fill="#ffffff" '
+        f'font-size="{svg_number(12 * unit)}">{svg_text(label)}</text>'
     )
 
 
@@ -237,8 +239,8 @@ def _legend(series: Sequence[_Series], cells: NDArray[np.float64] | None, top: f
     entries = [(_stroke(one), one.words) for one in series] + [(_colour_bar(cells), _map_words(cells))]
     for sample, words in entries:
         for position, line in enumerate(textwrap.wrap(words, _LEGEND_CHARS)):
-            text = _words(line, _MARGIN + 58, 14)
-            yield f'<g transform="translate(0 {_number(top + row * _LINE)})">{"" if position else sample}{text}</g>'
+            text = svg_line(line, _MARGIN + 58, 14)
+            yield f'<g transform="translate(0 {svg_number(top + row * _LINE)})">{"" if position else sample}{text}</g>'
             row += 1
 
 
@@ -285,16 +287,3 @@ def _image(levels: NDArray[np.uint8]) -> str:
     )
     address = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(framed)).decode("ascii")
     return f'preserveAspectRatio="none" image-rendering="pixelated" href="data:image/png;base64,{address}"'
-
-
-def _words(line: str, x: float, y: float, style: str = "") -> str:
-    return f'<text x="{_number(x)}" y="{_number(y)}"{style}>{_text(line)}</text>'
-
-
-def _text(text: str) -> str:
-    """Escape a text for XML; what XML cannot hold becomes a replacement character."""
-    return escape(_ILLEGAL.sub("\ufffd", text))
-
-
-def _number(value: float) -> str:
-    return f"{float(value):.10g}"

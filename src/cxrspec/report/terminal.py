@@ -28,6 +28,8 @@ from cxrspec.report.board import (
     unranked_texts,
     wide_rows,
 )
+from cxrspec.report.comparison import comparison_rows
+from cxrspec.report.readers import count_rows, of_readers, point_rows
 
 if TYPE_CHECKING:
     from cxrspec.freeze import Frozen
@@ -129,7 +131,8 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
 def show_report(report: Mapping[str, Any]) -> None:
     """Print one report: every metric with its interval, then the findings, then signatures and notes."""
     say(f"{report['reference']}/{report['system']}  protocol {report['protocol']}", "bold")
-    for score in report["scores"]:
+    readers = of_readers(report["scores"])
+    for score in (one for one in report["scores"] if "convention" not in one):
         size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
         say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
         table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
@@ -140,6 +143,8 @@ def show_report(report: Mapping[str, Any]) -> None:
         for covariate in sorted(score.get("strata", {})):
             _show_strata(score, covariate)
         say(f"  {score['signature']}", "dim")
+    if readers:
+        _show_readers(readers)
     say(f"trained on: {report['trained_on']}")
     say(f"overlap: {overlap_text(report.get('overlap'))}; rows left aside: {report['predictions']['n_left_aside']:,}")
     _show_list("notes", report["notes"])
@@ -158,6 +163,35 @@ def _show_strata(score: Mapping[str, Any], covariate: str) -> None:
     out().print(table)
     if missing := score["n_in_no_stratum"][covariate]:
         say(f"  {missing:,} of {score['n_items']:,} items have no stratum of {covariate}")
+
+
+def _show_readers(scores: Sequence[Mapping[str, Any]]) -> None:
+    """Print the readers below curves: counts by convention, then each reader's point with the margins over it."""
+    for rows in (count_rows(scores), point_rows(scores)):
+        heading, *found = rows
+        table = _table(*heading)
+        for cells in found:
+            _add(table, *cells)
+        out().print(table)
+    metric, signature = scores[0]["metric"], scores[0]["signature"]
+    say(f"  {signature.replace(f'|metric:{metric}|', '|metric:(as named)|')}", "dim")
+
+
+def show_comparison(found: Mapping[str, Any]) -> None:
+    """Print two systems side by side, then in words what the numbers show and what they do not."""
+    first, second = found["first"], found["second"]
+    say(f"{found['reference']}  {first} against {second}  protocol {found['protocol']}", "bold")
+    for metric in found["metrics"]:
+        say(f"{metric['metric']} on {metric['subset']} {found['subsets'][metric['subset']]}", "bold")
+        say(f"  n = {metric['n_items']:,} of {metric['n_groups']:,} groups")
+        heading, *rows = comparison_rows(metric, first, second)
+        table = _table(*heading)
+        for cells in rows:
+            _add(table, *cells)
+        out().print(table)
+    _show_list("what this shows", found["shows"])
+    _show_list("what this does not show", found["does_not_show"])
+    show_issues((Issue(**note) for note in found["notes"]), kind="note")
 
 
 def show_board(board: Mapping[str, Any]) -> None:

@@ -32,14 +32,19 @@ class NamedFindings(Task):
         }
 
     @property
-    def column_names(self) -> tuple[str, ...]:
+    def finding_names(self) -> tuple[str, ...]:
         """The findings in code-point order."""
         return tuple(sorted(self.findings))
 
     @property
+    def column_names(self) -> tuple[str, ...]:
+        """The findings in code-point order."""
+        return self.finding_names
+
+    @property
     def strata_names(self) -> tuple[str, ...]:
         """The findings in code-point order."""
-        return self.column_names
+        return self.finding_names
 
     def spellings(self, finding: str) -> tuple[str, ...]:
         """Return the source's label of a finding, then its aliases."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from cxrspec.metrics import CurvePoints, ReaderPoint
     from cxrspec.metrics.similarity import Similarity
 
 
@@ -129,6 +130,16 @@ class Drawing:
     """[S1, S2]"""
 
 
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """The curves of one finding, with the points of the readers who are compared."""
+
+    points: CurvePoints
+    readers: Mapping[str, ReaderPoint]
+    vote: ReaderPoint | None
+    """The majority vote of these readers; None where there are none, or an even number."""
+
+
 @dataclass
 class Evaluation:
     """The scores of one submission as plain JSON values, with what was noticed on the way."""
@@ -227,6 +238,20 @@ class Task(Fields):
 
         Raises:
             ValueError: if there is no such item or finding, or no prediction is expected for it.
+        """
+        return None
+
+    def curves(self, given: EvaluationInput) -> Mapping[str, Mapping[str, Curves]] | None:
+        """Return the curves by subset and finding; None for a task that has none."""
+        return None
+
+    def compare(
+        self, first: EvaluationInput, second: EvaluationInput, *, one_sided: bool
+    ) -> list[dict[str, Any]] | None:
+        """Return, per metric, the first system minus the second with a test; None for a task that has no comparison.
+
+        Each has `metric`, `kind`, `n_items`, `n_groups`, the `unit` of its resamples, and per finding and for the
+        `mean` both values, `delta`, `interval`, `test`, `p` and `reason`; the findings also `p_adjusted`.
         """
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, Tag, model_validator
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
@@ -19,14 +19,18 @@ from cxrspec.fields import (
     PositiveCount,
     SubsetName,
     Text,
+    chosen_by,
     one_or_list,
 )
-from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, Labels, SeparatedLabels
+from cxrspec.tasks.findings.delong import DeLongInterval
+from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, ColumnLabels, Labels
+from cxrspec.tasks.findings.readers import READERS_BELOW, Readers, ReadersMetric
 from cxrspec.tasks.findings.rules import check_findings
 from cxrspec.tasks.findings.strata import CovariateName, StrataRef, covariate_issues
 from cxrspec.tasks.findings.uncertainty import UncertainPolicies, check_policies, expand_policy, policy_notes
 from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
+    Curves,
     Evaluation,
     EvaluationInput,
     Interval,
@@ -93,7 +97,16 @@ class Metric(Fields):
     average: Literal["macro"]
     subset: SubsetName | None = None
     """The subset that is scored; `test` where absent."""
-    interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
+    interval: Annotated[
+        list[
+            Annotated[
+                Annotated[Interval, Tag("bootstrap")] | Annotated[DeLongInterval, Tag("delong")],
+                chosen_by("method", "delong", otherwise="bootstrap"),
+            ]
+        ],
+        one_or_list("an interval nor a list of intervals"),
+        Field(min_length=1),
+    ]
     strata: Annotated[dict[CovariateName, StrataRef] | None, Field(min_length=1)] = None
     """Covariates by which the metric is asked for subgroups too: `values`, or a list of where bands start."""
 
@@ -108,13 +121,20 @@ class FindingsTask(NamedFindings):
 
     NAME: ClassVar[str] = "findings"
     TALLIES: ClassVar[Mapping[str, str | None]] = {
-        **dict.fromkeys(("positives", "negatives", "uncertain", "blank"), "finding"),
+        **dict.fromkeys(("positives", "negatives", "uncertain", "blank", "negatives_or_blank"), "finding"),
         "none": None,
     }
 
     labels: Labels
+    readers: Readers | None = None
     protocols: Protocols
-    metrics: Annotated[list[Metric], Field(min_length=1)]
+    metrics: list[
+        Annotated[
+            Annotated[Metric, Tag("roc_auc")] | Annotated[ReadersMetric, Tag(READERS_BELOW)],
+            chosen_by("kind", READERS_BELOW, otherwise="roc_auc"),
+        ]
+    ]
+    """None of them, and no protocol, where a definition only freezes labels."""
 
     @model_validator(mode="before")
     @classmethod
@@ -130,36 +150,62 @@ class FindingsTask(NamedFindings):
         yield from check_policies(document, declared["finding"])
 
     def source_columns(self) -> Sequence[Column]:
-        """Return the label columns."""
-        return self.labels.columns({name: self.findings[name] for name in self.column_names})
+        """Return the label columns, then those of the readers."""
+        columns = self.labels.columns(self._source_names)
+        if self.readers and isinstance(self.labels, ColumnLabels):
+            columns += self.readers.columns(self.labels, self._source_names)
+        return columns
+
+    @property
+    def _source_names(self) -> dict[str, str]:
+        """Our name: the source's label, in code-point order of our names."""
+        return {name: self.findings[name] for name in self.finding_names}
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The findings in code-point order, then the reads of each reader."""
+        return (*self.finding_names, *(self.readers.column_names(self.finding_names) if self.readers else ()))
 
     def reference_columns(self, items: ItemColumns) -> list[list[str]]:
-        """Return one column of `1`, `0`, `-1` or blank per finding."""
-        return self.labels.decode(items, {name: self.spellings(name) for name in self.column_names})
+        """Return one column of `1`, `0`, `-1` or blank per finding, then per reader and finding."""
+        columns = self.labels.decode(items, {name: self.spellings(name) for name in self.finding_names})
+        if self.readers and isinstance(self.labels, ColumnLabels):
+            columns += self.readers.decode(items, self.labels, self._source_names)
+        return columns
+
+    def _of_findings(self, columns: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+        return columns[: len(self.findings)]
 
     def strata(self, columns: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
         """Return which items are positive [n_items, n_findings]."""
         import numpy as np
 
-        return np.array([[cell == POSITIVE for cell in column] for column in columns], dtype=np.bool_).T
+        return np.array(
+            [[cell == POSITIVE for cell in column] for column in self._of_findings(columns)], dtype=np.bool_
+        ).T
 
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Count each label per finding, and the items with none of the findings positive."""
-        cells = dict(zip(self.column_names, columns, strict=True))
+        cells = dict(zip(self.finding_names, self._of_findings(columns), strict=True))
         names = {"positives": POSITIVE, "negatives": NEGATIVE, "uncertain": UNCERTAIN, "blank": BLANK}
         counts: dict[str, Any] = {
             name: {finding: column.count(label) for finding, column in cells.items()} for name, label in names.items()
         }
-        counts["none"] = sum(POSITIVE not in row for row in zip(*columns, strict=True))
+        if any(counts["blank"].values()):  # publishers count what is not mentioned as negative
+            counts["negatives_or_blank"] = {
+                finding: counts["negatives"][finding] + counts["blank"][finding] for finding in cells
+            }
+        counts["none"] = sum(POSITIVE not in row for row in zip(*cells.values(), strict=True))
         return counts
 
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
         """Refuse uncertain or blank labels where a metric scores them or a probe is fitted on them."""
-        used = {metric.scored_subset for metric in self.metrics}
-        used |= {self.protocols.probe.fit_on} if self.protocols.probe and not self.protocols.probe.uncertain else set()
+        scored = {metric.scored_subset for metric in self.metrics}
+        probe = self.protocols.probe
+        used = scored | ({probe.fit_on} if probe and not probe.uncertain else set())
         if name not in used:
             return []
-        return [
+        issues = [
             Issue(
                 "value-unknown",
                 f"subset {name}, finding {finding}",
@@ -168,13 +214,16 @@ class FindingsTask(NamedFindings):
                 "Name a source whose labels are decided, or leave the subset out of metrics and protocols; "
                 "what a probe is fitted on may have a policy, protocols.probe.uncertain",
             )
-            for finding, column in zip(self.column_names, columns, strict=True)
+            for finding, column in zip(self.finding_names, self._of_findings(columns), strict=True)
             if UNCERTAIN in column or BLANK in column
         ]
+        if self.readers and name in scored:
+            issues += self.readers.subset_issues(name, self.finding_names, columns[len(self.findings) :])
+        return issues
 
     def check_covariates(self, name: str, covariates: Table) -> list[Issue]:
         """Refuse covariates that cannot divide a scored subset as its metrics ask."""
-        asked = [metric.strata or {} for metric in self.metrics if metric.scored_subset == name]
+        asked = [metric.strata or {} for metric in self._ranking_metrics if metric.scored_subset == name]
         return list(dict.fromkeys(issue for strata in asked for issue in covariate_issues(name, strata, covariates)))
 
     def notes(self) -> list[Issue]:
@@ -199,15 +248,20 @@ class FindingsTask(NamedFindings):
         scored = sorted({metric.scored_subset for metric in self.metrics if metric.protocol == protocol})
         if protocol == "probe" and self.protocols.probe:
             return PredictionNeed("embeddings", tuple(sorted({*scored, self.protocols.probe.fit_on})))
-        columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.column_names)
-        vocabulary = (self.labels.vocabulary or ()) if isinstance(self.labels, SeparatedLabels) else ()
+        columns = tuple(PredictionColumn(name, self.spellings(name)) for name in self.finding_names)
         zero_shot = self.protocols.zero_shot or ZeroShot()
         prompts = {name: (one.positive, one.negative) for name, one in (zero_shot.prompts or {}).items()}
-        return PredictionNeed("scores", tuple(scored), columns, tuple(vocabulary), prompts, zero_shot.similarity)
+        known = tuple(self.labels.vocabulary or ())
+        return PredictionNeed("scores", tuple(scored), columns, known, prompts, zero_shot.similarity)
 
     def divided_subsets(self, protocol: str) -> set[str]:
         """Return the scored subsets of metrics that ask for strata."""
-        return {metric.scored_subset for metric in self.metrics if metric.protocol == protocol and metric.strata}
+        asked = [metric for metric in self._ranking_metrics if metric.protocol == protocol and metric.strata]
+        return {metric.scored_subset for metric in asked}
+
+    @property
+    def _ranking_metrics(self) -> list[Metric]:
+        return [metric for metric in self.metrics if isinstance(metric, Metric)]
 
     def reported_metrics(self) -> list[dict[str, str]]:
         """Return the metrics as they are declared: each is one number."""
@@ -221,3 +275,15 @@ class FindingsTask(NamedFindings):
         from cxrspec.tasks.findings.evaluation import evaluate
 
         return evaluate(self, given)
+
+    def curves(self, given: EvaluationInput) -> Mapping[str, Mapping[str, Curves]]:
+        """Return the curves by subset and finding, with the readers who are compared."""
+        from cxrspec.tasks.findings.curves import curves
+
+        return curves(self, given)
+
+    def compare(self, first: EvaluationInput, second: EvaluationInput, *, one_sided: bool) -> list[dict[str, Any]]:
+        """Return the differences of the ranking metrics, per finding and of the mean."""
+        from cxrspec.tasks.findings.comparison import compare
+
+        return list(compare(self, first, second, one_sided=one_sided))

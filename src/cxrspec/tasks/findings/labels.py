@@ -69,6 +69,14 @@ class ColumnLabels(Fields):
     encoding: Literal["yes_no", "four_value"]
     source: SourceName | None = None
     """Where the columns stand; the items source where absent."""
+    vocabulary: list[Text] | None = None
+    """Every column of labels that the sources have, the findings' own among them: `majority_of` is checked in all."""
+    majority_of: Literal["reference"] | None = None
+    """Says that every label is the majority of `readers.reference`; freezing checks every cell."""
+
+    def checked(self, findings: Mapping[str, str]) -> list[str]:
+        """Return the columns in which `majority_of` is checked."""
+        return self.vocabulary or list(findings.values())
 
     def columns(self, findings: Mapping[str, str]) -> list[Column]:
         """Return the source columns that are read."""

@@ -34,7 +34,7 @@ def fit_probes(
     bounds = np.cumsum([len(given.predictions[name]) for name in names])[:-1]
     stacked = np.concatenate([given.predictions[name] for name in names])
     columns, undefined = [], {}
-    for finding in task.column_names:
+    for finding in task.finding_names:
         cells, settings = train.column(finding), _settings(probe, finding)
         labels = policy_labels(np.array([_NUMBERS[cell] for cell in cells], dtype=np.int8), settings.uncertain)
         folds = stratified_folds(labels, order, probe.folds)

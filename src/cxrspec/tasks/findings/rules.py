@@ -9,6 +9,7 @@ from cxrspec.errors import did_you_mean, listed
 from cxrspec.field_errors import list_at, mapping_at
 from cxrspec.fields import FieldIssue
 from cxrspec.spelling import plain_name
+from cxrspec.tasks.findings.readers import check_readers
 
 FIRST_COLUMNS: Final = ("item_id", "group_id")
 """What the frozen table of a subset begins with; no finding may be called so."""
@@ -23,6 +24,7 @@ def check_findings(document: Mapping[str, Any], declared: Mapping[str, Sequence[
     yield from _check_spellings(document)
     yield from _check_vocabulary(document)
     yield from _check_prompts(document, declared["finding"])
+    yield from check_readers(document)
     yield from _check_metrics(document, declared)
 
 
@@ -86,10 +88,21 @@ def _check_metrics(document: Mapping[str, Any], declared: Mapping[str, Sequence[
         if isinstance(name, str) and seen.setdefault(name, i) != i:
             message, hint = f"metrics[{seen[name]}] is also called '{name}'", "Give each metric a name of its own"
             yield FieldIssue(("metrics", i, "name"), "reference-conflict", message, hint)
+        if isinstance(metric, Mapping) and metric.get("kind") != "roc_auc":
+            yield from _check_delong(metric, i)
         if isinstance(metric, Mapping) and metric.get("subset") is None and "test" not in declared["subset"]:
             message = f"a metric scores 'test' unless it names a subset; declared are {listed(declared['subset'])}"
             yield FieldIssue(("metrics", i, "subset"), "reference-unknown", message)
     for protocol in declared["protocol"]:
-        if metrics and protocol not in [metric.get("protocol") for metric in metrics]:
+        if isinstance(document.get("metrics"), list) and protocol not in [metric.get("protocol") for metric in metrics]:
             message = "no metric scores this protocol"
             yield FieldIssue(("protocols", protocol), "reference-conflict", message, "Add a metric, or leave it out")
+
+
+def _check_delong(metric: Mapping[str, Any], i: int) -> Iterator[FieldIssue]:
+    intervals = list_at(metric, "interval") or [mapping_at(metric, "interval")]
+    for at, interval in enumerate(intervals):
+        if isinstance(interval, Mapping) and interval.get("method") == "delong":
+            path = ("metrics", i, "interval", at) if list_at(metric, "interval") else ("metrics", i, "interval")
+            message = "DeLong's variance is that of a ROC-AUC"
+            yield FieldIssue((*path, "method"), "reference-conflict", message, "Use method: bootstrap here")
