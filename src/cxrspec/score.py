@@ -37,7 +37,7 @@ from cxrspec.submission import (
     task_of,
     training_issues,
 )
-from cxrspec.tasks import Drawing, Evaluation, EvaluationInput, PredictionNeed
+from cxrspec.tasks import Drawing, Evaluation, EvaluationInput, PredictionNeed, RankedScores
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,13 @@ def drawing(submission: Submission, lock: Lock, registry: Registry, item_id: str
         message = f"the task '{lock.definition['task']}' has no picture"
         raise SubmissionError(Issue("item-missing", "--picture", message, "Heatmaps and boxes have"))
     return drawn
+
+
+def ranked_scores(submission: Submission, lock: Lock, registry: Registry) -> dict[str, dict[str, RankedScores]]:
+    """Return what the curves of a submission show, by subset and finding; raises as `score` does."""
+    read = check_submission(submission, lock, registry, submission.system)
+    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
+    return task_of(lock).ranked_scores(given)
 
 
 def check_submission(

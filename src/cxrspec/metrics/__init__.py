@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cxrspec.metrics.boxes import match_boxes, stack_boxes
+from cxrspec.metrics.curves import precision_recall_points, roc_points
 from cxrspec.metrics.heatmaps import heatmap_boxes
 from cxrspec.metrics.intervals import (
     BLOCK,
@@ -51,9 +52,11 @@ __all__ = [
     "match_boxes",
     "mean_over_findings",
     "percentile_interval",
+    "precision_recall_points",
     "resample_counts",
     "resample_indices",
     "roc_auc",
+    "roc_points",
     "stack_boxes",
     "stratified_folds",
     "tied_pair_share",

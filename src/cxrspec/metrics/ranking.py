@@ -35,7 +35,7 @@ def roc_auc(labels: Labels, scores: Floats, weights: Floats | None = None) -> fl
     Raises:
         ValueError: the arrays differ in length or hold other values.
     """
-    positives, negatives = _tie_groups(labels, scores, weights)
+    positives, negatives = tie_groups(labels, scores, weights)
     pairs = positives.sum() * negatives.sum()
     if not pairs:
         return None
@@ -57,7 +57,7 @@ def average_precision(labels: Labels, scores: Floats, weights: Floats | None = N
     Raises:
         ValueError: the arrays differ in length or hold other values.
     """
-    positives, negatives = (groups[::-1] for groups in _tie_groups(labels, scores, weights))
+    positives, negatives = (groups[::-1] for groups in tie_groups(labels, scores, weights))
     if not positives.sum() or not negatives.sum():
         return None
     true_positives = np.cumsum(positives)
@@ -91,7 +91,7 @@ def tied_pair_share(labels: Labels, scores: Floats) -> float | None:
     Raises:
         ValueError: the arrays differ in length or hold other values than `roc_auc` takes.
     """
-    positives, negatives = _tie_groups(labels, scores, None)
+    positives, negatives = tie_groups(labels, scores, None)
     pairs = positives.sum() * negatives.sum()
     return float((positives * negatives).sum() / pairs) if pairs else None
 
@@ -123,7 +123,7 @@ def check_binary(labels: Labels, scores: Floats, ndim: int) -> None:
         raise ValueError("scores must be finite")
 
 
-def _tie_groups(labels: Labels, scores: Floats, weights: Floats | None) -> tuple[Sums, Sums]:
+def tie_groups(labels: Labels, scores: Floats, weights: Floats | None) -> tuple[Sums, Sums]:
     """Return the weight of positives and of negatives at each distinct score, ascending; integers without weights."""
     labels, scores = np.asarray(labels), np.asarray(scores, np.float64)
     check_binary(labels, scores, ndim=1)

@@ -6,8 +6,8 @@ from typing import Final
 
 from cxrspec.tasks.findings import FindingsTask
 from cxrspec.tasks.localization import LocalizationTask
-from cxrspec.tasks.task import Drawing, Evaluation, EvaluationInput, PredictionNeed, Task
+from cxrspec.tasks.task import Drawing, Evaluation, EvaluationInput, PredictionNeed, RankedScores, Task
 
-__all__ = ["TASKS", "Drawing", "Evaluation", "EvaluationInput", "PredictionNeed", "Task"]
+__all__ = ["TASKS", "Drawing", "Evaluation", "EvaluationInput", "PredictionNeed", "RankedScores", "Task"]
 
 TASKS: Final[dict[str, type[Task]]] = {task.NAME: task for task in (FindingsTask, LocalizationTask)}

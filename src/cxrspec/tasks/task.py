@@ -121,6 +121,16 @@ class Drawing:
     """[S1, S2]"""
 
 
+@dataclass(frozen=True, eq=False)
+class RankedScores:
+    """The labels and scores of one finding on one subset."""
+
+    labels: NDArray[np.int8]
+    """[n_items], 1 is positive and 0 negative."""
+    scores: NDArray[np.float64]
+    """[n_items]"""
+
+
 @dataclass
 class Evaluation:
     """The scores of one submission as plain JSON values, with what was noticed on the way."""
@@ -209,6 +219,13 @@ class Task(Fields):
             ValueError: if there is no such item or finding, or no prediction is expected for it.
         """
         return None
+
+    def ranked_scores(self, given: EvaluationInput) -> dict[str, dict[str, RankedScores]]:
+        """Return, by subset and finding, what ROC and precision-recall curves show; none for a task without a ranking.
+
+        A finding whose scores are undefined is left out.
+        """
+        return {}
 
     @abstractmethod
     def evaluate(self, given: EvaluationInput) -> Evaluation:

@@ -30,6 +30,7 @@ from cxrspec.tasks.task import (
     ItemColumns,
     PredictionColumn,
     PredictionNeed,
+    RankedScores,
 )
 
 if TYPE_CHECKING:
@@ -183,6 +184,12 @@ class FindingsTask(NamedFindings):
             {"name": one.name, "kind": one.kind, "protocol": one.protocol, "average": one.average}
             for one in self.metrics
         ]
+
+    def ranked_scores(self, given: EvaluationInput) -> dict[str, dict[str, RankedScores]]:
+        """Return the labels and scores of every finding on each subset that the protocol scores."""
+        from cxrspec.tasks.findings.evaluation import ranked_scores
+
+        return ranked_scores(self, given)
 
     def evaluate(self, given: EvaluationInput) -> Evaluation:
         """Compute every metric of the protocol, per finding and averaged, with intervals."""

@@ -24,7 +24,7 @@ from cxrspec.metrics import (
     tied_pair_share,
     undefined_reason,
 )
-from cxrspec.tasks.task import Evaluation, EvaluationInput
+from cxrspec.tasks.task import Evaluation, EvaluationInput, RankedScores
 
 if TYPE_CHECKING:
     from cxrspec.tasks.findings import FindingsTask, Metric, Probe
@@ -151,6 +151,20 @@ class _ScoredSubset:
                 text = f"ROC-AUC {value:.3f} looks inverted; it is reported as it is"
                 notes.append(Issue("note", where, text, "Check the sign of the scores"))
         return notes
+
+
+def ranked_scores(task: FindingsTask, given: EvaluationInput) -> dict[str, dict[str, RankedScores]]:
+    """Return, by subset and finding, the labels and scores that the metrics of the protocol rank."""
+    scores, undefined = dict(given.predictions), dict[str, str]()
+    if given.protocol == "probe" and task.protocols.probe:
+        scores, undefined = _probe(task, task.protocols.probe, given, Evaluation())
+    subsets = sorted({metric.scored_subset for metric in task.metrics if metric.protocol == given.protocol})
+    labels = {subset: label_matrix(given.subsets[subset], task.column_names) for subset in subsets}
+    columns = [(at, name) for at, name in enumerate(task.column_names) if name not in undefined]
+    return {
+        subset: {name: RankedScores(labels[subset][:, at], scores[subset][:, at]) for at, name in columns}
+        for subset in subsets
+    }
 
 
 def label_matrix(table: Table, findings: Sequence[str]) -> NDArray[np.int8]:
