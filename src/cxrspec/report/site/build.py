@@ -191,6 +191,7 @@ def _environment() -> Environment:
         "Reference": Reference,
         "reported_text": boards.reported_text,
         "leaders": leaders,
+        "panel_values": content.panel_values,
     }
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["plain"] = lambda name: name.removeprefix("n_").replace("_", " ")

@@ -17,7 +17,7 @@ GRID: Final = 400
 """A curve keeps its points on a grid of this many cells a side: finer than a screen shows, coarser than a row."""
 
 _LANES: Final = {1: (10.0,), 2: (7.0, 14.0), 3: (4.0, 10.0, 16.0)}  # heights of the intervals in a strip of 20
-_LEFT, _TOP, _SIDE = 34, 10, 176  # of a panel's square, in SVG units
+_LEFT, _TOP, _SIDE = 38, 8, 174  # of a panel's square, in SVG units
 _MARKS: Final = {
     "held": "M7 12.5l3.5 3.5L17 8.5",
     "broken": "M8 8l8 8M16 8l-8 8",
@@ -102,17 +102,21 @@ def icon(state: str) -> Markup:
     return _svg(f"icon {name}", "0 0 24 24", state, marks, stretched=False)
 
 
-def curve(points: Sequence[tuple[float, float]], words: str, *, labels: tuple[str, str], reference: str) -> Markup:
+def curve(
+    points: Sequence[tuple[float, float]], title: str, words: str, *, labels: tuple[str, str], reference: str
+) -> Markup:
     """Draw a curve in the unit square.
 
     Args:
         points: x and y in [0, 1], in the order they are joined.
-        words: what the curve shows, with its numbers.
+        title: what the curve is.
+        words: what it shows, with its numbers.
         labels: what x and y are.
         reference: path of a dashed line, as `reference_path` writes it.
     """
-    marks = [*_square(labels), f'<path class="chance" d="{reference}"/>', f'<path class="curve" d="{_path(points)}"/>']
-    return _svg("panel", "0 0 220 230", words, marks, stretched=False)
+    described = f"<desc>{escape(words)}</desc>"
+    lines = (f'<path class="chance" d="{reference}"/>', f'<path class="curve" d="{_path(points)}"/>')
+    return _svg("panel", "0 0 220 222", title, [described, *_square(labels), *lines], stretched=False)
 
 
 def reference_path(start: tuple[float, float], end: tuple[float, float]) -> str:
@@ -145,13 +149,14 @@ def _square(labels: tuple[str, str]) -> Iterable[str]:
     yield f'<rect class="frame" x="{_LEFT}" y="{_TOP}" width="{_SIDE}" height="{_SIDE}"/>'
     for tick in (0, 0.5, 1):
         x, y = _at(tick, tick)
-        if tick == 0.5:
+        yield f'<text x="{_number(x)}" y="{_TOP + _SIDE + 16}" text-anchor="middle">{tick:g}</text>'
+        if tick == 0.5:  # the name of the axis stands beside its middle
             yield f'<path class="grid" d="M{_number(x)} {_TOP}v{_SIDE}M{_LEFT} {_number(y)}h{_SIDE}"/>'
-        yield f'<text x="{_number(x)}" y="{_TOP + _SIDE + 14}" text-anchor="middle">{tick:g}</text>'
-        yield f'<text x="{_LEFT - 5}" y="{_number(y + 4)}" text-anchor="end">{tick:g}</text>'
+        else:
+            yield f'<text x="{_LEFT - 5}" y="{_number(y + 4)}" text-anchor="end">{tick:g}</text>'
     middle_x, middle_y = _at(0.5, 0.5)
-    yield f'<text x="{_number(middle_x)}" y="{_TOP + _SIDE + 32}" text-anchor="middle">{escape(labels[0])}</text>'
-    turned = f'transform="translate(10 {_number(middle_y)}) rotate(-90)"'
+    yield f'<text x="{_number(middle_x)}" y="{_TOP + _SIDE + 34}" text-anchor="middle">{escape(labels[0])}</text>'
+    turned = f'transform="translate(11 {_number(middle_y)}) rotate(-90)"'
     yield f'<text {turned} text-anchor="middle">{escape(labels[1])}</text>'
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ CHANCE: Final = {"roc_auc": 0.5}
 """Kind of number: what a system reaches that knows nothing."""
 SHARES: Final = {"positives": "positive", "images_with": "with a box"}
 """Tallies that count items, so that they have a share of the subset; with the word for them."""
+COUNTS: Final = ("n_positive", "n_negative", "n_missing", "n_excluded")
+"""The counts of a finding in the order in which a table shows them; others follow."""
 TOTALS: Final = {"none": "items with none of them"}
 """Counts whose own name says too little, in words."""
 MOST_PARTS: Final = 6
@@ -120,7 +123,15 @@ def _counts(score: Mapping[str, Any]) -> list[str]:
     """Return the counts that the findings of a score have, leaving out those that are zero everywhere."""
     entries = list(score["findings"].values())
     names = dict.fromkeys(key for entry in entries for key in entry if key.startswith("n_") and key != "n_items")
-    return [name for name in names if any(entry.get(name) for entry in entries)]
+    ordered = sorted(names, key=lambda name: (COUNTS.index(name) if name in COUNTS else len(COUNTS), name))
+    return [name for name in ordered if any(entry.get(name) for entry in entries)]
+
+
+def panel_values(report: Mapping[str, Any], subset: str, kind: str) -> Mapping[str, str]:
+    """Return the values of a kind of number that stand over the curves of a subset; empty texts where it has none."""
+    scores = [one["findings"] for one in report["scores"] if (one["subset"], one["kind"]) == (subset, kind)]
+    found = {name: estimate(entry)["value"] for name, entry in (scores[0] if scores else {}).items()}
+    return defaultdict(str, found)
 
 
 def strata_forests(report: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from cxrspec.score import ranked_scores
 from cxrspec.submission import Submission
 from cxrspec.tasks import RankedScores
 
-WITHHELD: Final = "left out: a source may not be passed on, and a curve of few items shows single ones"
+WITHHELD: Final = "Left out: a source may not be passed on, and a curve of few items shows single ones"
 _ROC_LABELS: Final = ("1 − specificity", "sensitivity")
 _PR_LABELS: Final = ("recall", "precision")
 
@@ -43,11 +43,11 @@ def curves(submission: Submission, lock: Lock, registry: Registry) -> dict[str, 
     try:
         found = ranked_scores(submission, lock, registry)
     except CxrspecError as error:
-        return {"subsets": {}, "missing": f"not drawn: {error.issues[0]}"}
+        return {"subsets": {}, "missing": f"Not drawn: {error.issues[0]}"}
     drawn = {subset: [_panels(name, ranked) for name, ranked in findings.items()] for subset, findings in found.items()}
     subsets = {name: [one for one in panels if one] for name, panels in drawn.items()}
     kept = {name: panels for name, panels in subsets.items() if panels}
-    return {"subsets": kept, "missing": "" if kept else "a protocol without a ranking has no curves"}
+    return {"subsets": kept, "missing": "" if kept else "A protocol without a ranking has no curves"}
 
 
 def _panels(finding: str, ranked: RankedScores) -> dict[str, Any] | None:
@@ -64,13 +64,15 @@ def _panels(finding: str, ranked: RankedScores) -> dict[str, Any] | None:
         "finding": finding,
         "roc": curve(
             on_grid(zip(*roc, strict=True)),
-            f"ROC curve of {finding}: {counts}; the dashed diagonal is chance",
+            f"ROC curve of {finding}",
+            f"{counts}; the dashed diagonal is chance",
             labels=_ROC_LABELS,
             reference=diagonal,
         ),
         "pr": curve(
             on_grid(_steps(zip(recall, precision, strict=True))),
-            f"Precision-recall curve of {finding}: {counts}; the dashed line is their share, {share:.3f}",
+            f"Precision-recall curve of {finding}",
+            f"{counts}; the dashed line is their share, {share:.3f}",
             labels=_PR_LABELS,
             reference=level,
         ),
