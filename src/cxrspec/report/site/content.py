@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from cxrspec.lock import Lock
 from cxrspec.report import board as boards
+from cxrspec.report.intervals import interval_ends, interval_kind
 from cxrspec.report.site.charts import Scale, bar, forest_scale, stack, strip
 from cxrspec.submission import task_of
 
@@ -27,35 +28,26 @@ def estimate(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return a score's value and intervals as texts."""
     if entry["value"] is None:
         return {"value": "undefined", "intervals": [], "reason": entry["reason"]}
-    return {"value": f"{entry['value']:.3f}", "intervals": [_ends(one) for one in entry["intervals"]], "reason": ""}
-
-
-def _ends(interval: Mapping[str, Any]) -> str:
-    if interval["low"] is None:
-        return f"no interval: {interval['reason']}"
-    return f"[{interval['low']:.3f}, {interval['high']:.3f}]"
+    return {
+        "value": f"{entry['value']:.3f}",
+        "intervals": [interval_ends(one) for one in entry["intervals"]],
+        "reason": "",
+    }
 
 
 def interval_kinds(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return what each interval of the entries is, in the order of the lanes of a strip."""
     found: dict[str, None] = {}
     for entry in entries:
-        found |= dict.fromkeys(_interval_words(one) for one in entry["intervals"])
+        found |= dict.fromkeys(interval_kind(one) for one in entry["intervals"])
     return list(found)
-
-
-def _interval_words(interval: Mapping[str, Any]) -> str:
-    level = f"{100 * interval['level']:g} % interval" if "level" in interval else "interval"
-    by = f" by {interval['unit']}" if "unit" in interval else ""
-    resamples = f", {interval['resamples']:,} resamples" if interval.get("resamples") else ""
-    return f"{level}{by} ({interval.get('method', 'method not stated')}{resamples})"
 
 
 def _words(label: str, entry: Mapping[str, Any]) -> str:
     """Say a score with all its intervals, for those who do not see the strip."""
     if entry["value"] is None:
         return f"{label}: undefined ({entry['reason']})"
-    ends = (f"{_interval_words(one)} {_ends(one)}" for one in entry["intervals"])
+    ends = (f"{interval_kind(one)} {interval_ends(one)}" for one in entry["intervals"])
     return f"{label}: {'; '.join((estimate(entry)['value'], *ends))}"
 
 
@@ -255,7 +247,7 @@ def metric_rows(lock: Lock) -> list[dict[str, str]]:
             "protocol": metric["protocol"],
             "average": metric.get("average", ""),
             "subset": metric.get("subset", "test"),
-            "intervals": "; ".join(map(_interval_words, metric.get("interval") or ())),
+            "intervals": "; ".join(map(interval_kind, metric.get("interval") or ())),
         }
         for metric in lock.definition["metrics"]
     ]
