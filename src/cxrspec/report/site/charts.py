@@ -49,9 +49,9 @@ class Scale:
         """Return where a value stands, in percent of the axis."""
         return 100 * (value - self.low) / (self.high - self.low)
 
-    def axis(self) -> Markup:
-        """Return the ticks as HTML that stands over or under a stretched strip."""
-        marks = (f'<span style="left:{_number(self.percent(at))}%">{at:g}</span>' for at in self.ticks)
+    def axis(self, unit: str = "") -> Markup:
+        """Return the ticks, each with its unit, as HTML that stands over a stretched strip."""
+        marks = (f'<span style="left:{_number(self.percent(at))}%">{at:g}{escape(unit)}</span>' for at in self.ticks)
         return Markup(f'<span class="axis" aria-hidden="true">{"".join(marks)}</span>')  # noqa: S704 - only numbers
 
 

@@ -182,7 +182,13 @@ def _tallied(lock: Lock, name: str, kind: str) -> Iterator[dict[str, Any]]:
         others = [counts.get(label, 0) for key, counts in found.items() if key != drawn]
         rows.append({"label": label, "bar": shown, "count": count, "share": share, "others": others})
     others = [key.replace("_", " ") for key in found if key != drawn]
-    yield {"kind": kind, "drawn": drawn.replace("_", " "), "others": others, "axis": scale.axis(), "rows": rows}
+    yield {
+        "kind": kind,
+        "drawn": drawn.replace("_", " "),
+        "others": others,
+        "axis": scale.axis(" %" if total else ""),
+        "rows": rows,
+    }
 
 
 def _covariates(subset: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
