@@ -291,6 +291,15 @@ def test_a_broken_link_tells_no_row_that_may_not_be_passed_on(tmp_path: Path) ->
     assert "run 'cxrspec audit tiny@v1/ours' to read why" in Page(text).text
 
 
+def test_a_refusal_tells_no_row_that_may_not_be_passed_on(tmp_path: Path) -> None:
+    """Why a submission is refused is left out of a restricted page."""
+    project = restricted_project(tmp_path)
+    project.write(f"{FOLDER}/submissions/ours/submission.yaml", "format: t00")
+    text = page(project, DEFINITION).text
+    assert "ours refused left out: it may name rows" in text
+    assert "t00" not in text
+
+
 # -- the files
 
 

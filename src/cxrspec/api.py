@@ -60,7 +60,7 @@ class Registry:
             ValueError: if the text is no reference.
             RegistryError: if it is not frozen, or its lock is damaged.
         """
-        return Definition(self.files, self.files.read_lock(_parsed(reference)))
+        return Definition(self.files, self.files.read_lock(Reference.parse(reference)))
 
     def submit(
         self,
@@ -99,7 +99,14 @@ class Registry:
         data, name = _bytes_of(predictions)
         trained_on = card.pop("trained_on", "unknown")
         request = Request(
-            _parsed(reference), system, protocol, data, name, heads=heads or {}, card=card, trained_on=trained_on
+            Reference.parse(reference),
+            system,
+            protocol,
+            data,
+            name,
+            heads=heads or {},
+            card=card,
+            trained_on=trained_on,
         )
         submission, _ = submit(request, self.files)
         return f"{submission.reference}/{submission.system}"
@@ -121,7 +128,7 @@ class Registry:
             SubmissionError: if the submission is not for this definition, or its predictions are refused.
             RegistryError: if a frozen table or the predictions are missing or altered.
         """
-        parsed = _parsed(reference)
+        parsed = Reference.parse(reference)
         if parsed.system is None:
             raise ValueError(f"'{reference}' names no system; write {reference}/SYSTEM")
         scored = score(parsed.definition, parsed.system, self.files)
@@ -143,7 +150,7 @@ class Registry:
             reference: a definition, or with `/system` a number on it, whose chain holds the definition's.
             deep: compile the definition again from its sources.
         """
-        parsed = _parsed(reference)
+        parsed = Reference.parse(reference)
         store = Store.from_environment(self.files.root) if deep else None
         audit = audit_definition(parsed.definition, self.files, store)
         if parsed.system is None:
@@ -238,10 +245,6 @@ class Definition:
                 scores = [{**score, "metric": name} for name, score in row["scores"].items()]
                 rows += _report_rows({**row, "scores": scores})
         return _frame(rows)
-
-
-def _parsed(reference: str) -> Reference:
-    return Reference.parse(reference)
 
 
 def _bytes_of(predictions: pd.DataFrame | str | Path) -> tuple[bytes, str]:

@@ -107,6 +107,8 @@ def drawing(submission: Submission, lock: Lock, registry: Registry, item_id: str
 
 def ranked_scores(submission: Submission, lock: Lock, registry: Registry) -> dict[str, dict[str, RankedScores]]:
     """Return what the curves of a submission show, by subset and finding; raises as `score` does."""
+    if need_of(submission, lock).frame:
+        return {}  # heatmaps and boxes have no curves, and are large to read
     read = check_submission(submission, lock, registry, submission.system)
     given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
     return task_of(lock).ranked_scores(given)

@@ -8,7 +8,7 @@ from cxrspec.audit import Audit, audit_definition, audit_system
 from cxrspec.errors import Issue, RegistryError
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.report.leaderboard import leaderboard
+from cxrspec.report.leaderboard import public_leaderboard
 from cxrspec.report_file import read_report
 
 
@@ -18,7 +18,7 @@ def checked_board(reference: Reference, registry: Registry) -> tuple[dict[str, A
     Raises:
         RegistryError: if a link behind a number is broken, or as `leaderboard` does.
     """
-    board = leaderboard(reference, registry)
+    board = public_leaderboard(reference, registry)
     scored = [row["system"] for row in board["systems"] if row["state"] == "scored"]
     return board, _checked(reference, scored, registry)
 
@@ -31,7 +31,7 @@ def checked_report(
     Raises:
         RegistryError: if the system has no number that may stand beside others, or a link behind it is broken.
     """
-    board = leaderboard(reference, registry)
+    board = public_leaderboard(reference, registry)
     row = next((one for one in board["systems"] if one["system"] == system), None)
     report = read_report(registry, reference, system)
     if row is None or row["state"] != "scored" or report is None:

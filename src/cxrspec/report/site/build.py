@@ -17,7 +17,7 @@ from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report import board as boards
-from cxrspec.report.leaderboard import leaderboard
+from cxrspec.report.leaderboard import public_leaderboard
 from cxrspec.report.site import content
 from cxrspec.report.site.charts import icon
 from cxrspec.report.site.evidence import chain, curves
@@ -102,9 +102,7 @@ def _definition_pages(
 ) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
     """Yield (place, text, leaderboard) of a definition's page, and (place, text, None) of the page of each system."""
     lock = registry.read_lock(reference)
-    board = leaderboard(reference, registry)
-    if not lock.redistribute:
-        board = _without_rows(board)
+    board = public_leaderboard(reference, registry)
     place = page_of(reference)
     common = {"reference": reference, "lock": lock, "board": board, "restricted": not lock.redistribute}
     yield (
@@ -131,15 +129,6 @@ def _definition_pages(
         if row["state"] == "scored":
             system = Reference(reference.benchmark, reference.version, system=row["system"])
             yield page_of(system), _system_page(system, lock, registry, common), None
-
-
-def _without_rows(board: dict[str, Any]) -> dict[str, Any]:
-    """Return a leaderboard whose reasons name no row."""
-    systems = [
-        {**row, "reason": "left out: it may name rows that may not be passed on"} if row["state"] == "refused" else row
-        for row in board["systems"]
-    ]
-    return {**board, "systems": systems}
 
 
 def _system_page(system: Reference, lock: Lock, registry: Registry, common: dict[str, Any]) -> str:

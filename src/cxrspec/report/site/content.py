@@ -249,8 +249,8 @@ def metric_rows(lock: Lock) -> list[dict[str, str]]:
     return [
         {
             "name": metric["name"],
-            "kind": metric["kind"],
-            "protocol": metric["protocol"],
+            "kind": metric.get("kind", ""),
+            "protocol": metric.get("protocol", ""),
             "average": metric.get("average", ""),
             "subset": metric.get("subset", "test"),
             "intervals": "; ".join(map(interval_kind, metric.get("interval") or ())),
