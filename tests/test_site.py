@@ -390,6 +390,7 @@ def test_the_command_writes_the_named_definitions(project: Project) -> None:
     ran = project.run("report", "tiny", "--out", "pages")
     assert (0, "3 pages in pages; open pages/index.html\n") == (ran.code, ran.out)
     assert project.path("pages/tiny/v1/systems/ours.html").is_file()
+    assert [DEFINITION, SYSTEM, HOME] == project.run("report", "--out", "pages", "--json").json
 
 
 @pytest.mark.parametrize(

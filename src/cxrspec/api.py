@@ -280,20 +280,11 @@ def _report_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for end in ("low", "high")
             }
             counts = {key: entry.get(key) for key in ("n_items", "n_groups", "n_positive", "n_negative")}
-            rows.append(
-                {
-                    "system": report["system"],
-                    "protocol": report["protocol"],
-                    "metric": number["metric"],
-                    "subset": number["subset"],
-                    "finding": finding,
-                    "value": entry["value"],
-                    **ends,
-                    "reason": entry["reason"],
-                    **counts,
-                    "signature": number["signature"],
-                }
-            )
+            what = {key: report[key] for key in ("system", "protocol")} | {
+                key: number[key] for key in ("metric", "subset")
+            }
+            values = {"finding": finding, "value": entry["value"], **ends, "reason": entry["reason"], **counts}
+            rows.append({**what, **values, "signature": number["signature"]})
     return rows
 
 

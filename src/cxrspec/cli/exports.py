@@ -10,11 +10,13 @@ import typer
 
 from cxrspec.cli.application import (
     DefinitionArgument,
+    JsonOption,
     UsageError,
     app,
     frozen_references,
     open_registry,
     parse_scored,
+    print_json,
 )
 from cxrspec.reference import Reference
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 def report(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder that the pages are written to.")],
     names: Annotated[list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a static site: leaderboards, curves, evidence.
 
@@ -37,8 +40,11 @@ def report(
 
     registry = open_registry()
     references = frozen_references(names, registry)
-    number = write_site(references, registry, out.absolute(), terminal.working)
-    terminal.say(f"{number} pages in {out}; open {out / 'index.html'}")
+    pages = write_site(references, registry, out.absolute(), terminal.working)
+    if as_json:
+        print_json(pages)
+    else:
+        terminal.say(f"{len(pages)} pages in {out}; open {out / 'index.html'}")
 
 
 export = typer.Typer(

@@ -41,8 +41,8 @@ def silent(what: str) -> Iterator[None]:
     yield
 
 
-def write_site(references: Sequence[Reference], registry: Registry, out: Path, working: Working = silent) -> int:
-    """Write the pages of frozen definitions into a folder and return how many there are.
+def write_site(references: Sequence[Reference], registry: Registry, out: Path, working: Working = silent) -> list[str]:
+    """Write the pages of frozen definitions into a folder and return their places in it.
 
     Other files of the folder are left alone. The same registry gives the same bytes.
 
@@ -57,7 +57,7 @@ def write_site(references: Sequence[Reference], registry: Registry, out: Path, w
         raise RegistryError([Issue("disk", name, message, "Choose another folder with --out") for name in strange])
     for name, text in pages.items():
         write_whole(out / name, text.encode())
-    return len(pages)
+    return list(pages)
 
 
 def _is_strange(path: Path) -> bool:
