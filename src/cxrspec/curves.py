@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cxrspec.digest import number_text
 from cxrspec.errors import Issue, SubmissionError
+from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.score import check_submission
 from cxrspec.strict_yaml import dump_document
-from cxrspec.submission import load_submission, task_of
+from cxrspec.submission import Submission, load_submission, need_of, task_of
 from cxrspec.tasks import Curves, EvaluationInput
 
 VOTE = "majority vote"
@@ -30,13 +31,20 @@ def system_curves(reference: Reference, registry: Registry) -> Mapping[str, Mapp
     """
     lock = registry.read_lock(reference)
     submission = load_submission(registry, lock.reference, reference.system or "")
-    read = check_submission(submission, lock, registry, submission.system)
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
-    found = task_of(lock).curves(given)
+    found = curves_of(submission, lock, registry)
     if found is None:
         message = f"the task '{lock.definition['task']}' has no curves"
         raise SubmissionError(Issue("submission-field", "curves", message))
     return found
+
+
+def curves_of(submission: Submission, lock: Lock, registry: Registry) -> Mapping[str, Mapping[str, Curves]] | None:
+    """Return the curves of a submission; None where its task has none, without reading what is large."""
+    task = task_of(lock)
+    if need_of(submission, lock).frame:
+        return None
+    read = check_submission(submission, lock, registry, submission.system)
+    return task.curves(EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset))
 
 
 def curve_files(found: Mapping[str, Mapping[str, Curves]]) -> dict[str, bytes]:

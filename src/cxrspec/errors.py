@@ -130,6 +130,7 @@ CODES: dict[str, str] = {
     "registry-busy": "another process is writing to the registry",
     "file-unsafe": "a merge conflict or damage makes a file unreadable",
     "git-unreadable": "git cannot tell what was frozen",
+    "audit-broken": "a link between a number and its frozen items is broken, so the number is not exported",
     "disk": "the disk refuses to write a file",
     # -- submissions
     "submission-reference": "the submission names another definition version or subset than the one scored",

@@ -118,6 +118,22 @@ def chosen(references: list[Reference] | None, every: bool, known: Callable[[], 
     return references or known()
 
 
+def frozen_references(names: list[str] | None, registry: Registry) -> list[Reference]:
+    """Return the frozen definitions of what was named, benchmarks or references; all of them without a name."""
+    frozen = registry.frozen()
+    return [one for name in names for one in _named(name, frozen)] if names else frozen
+
+
+def _named(name: str, frozen: list[Reference]) -> list[Reference]:
+    if "@" in name:
+        return [parse_definition(name)]
+    found = [one for one in frozen if one.benchmark == name]
+    if not found:
+        known = ", ".join(sorted({one.benchmark for one in frozen})) or "none"
+        raise UsageError(f"No frozen benchmark '{name}'; there are {known}.")
+    return found
+
+
 def run_each(references: Iterable[Reference], run: Callable[[Reference], bool | None]) -> bool:
     """Run for every reference, going on after problems; return whether any had one."""
     failed = False

@@ -15,10 +15,10 @@ from cxrspec.cli.application import (
     UsageError,
     app,
     chosen,
+    frozen_references,
     leave,
     open_registry,
     open_store,
-    parse_definition,
     print_json,
     run_each,
 )
@@ -140,7 +140,6 @@ def leaderboard(
     from cxrspec.report.leaderboard import write_leaderboard
 
     registry = open_registry()
-    frozen = registry.frozen()
     boards: list[dict[str, Any]] = []
 
     def one(reference: Reference) -> None:
@@ -150,22 +149,12 @@ def leaderboard(
             if not as_json:
                 terminal.show_board(board)
 
-    failed = run_each([one for name in names for one in _named(name, frozen)] if names else frozen, one)
+    failed = run_each(frozen_references(names, registry), one)
     if as_json:
         print_json(boards)
     elif not boards and not failed:
         terminal.note("no definition has a submission or a reported result yet")
     leave(failed)
-
-
-def _named(name: str, frozen: list[Reference]) -> list[Reference]:
-    if "@" in name:
-        return [parse_definition(name)]
-    found = [one for one in frozen if one.benchmark == name]
-    if not found:
-        known = ", ".join(sorted({one.benchmark for one in frozen})) or "none"
-        raise UsageError(f"No frozen benchmark '{name}'; there are {known}.")
-    return found
 
 
 @app.command(epilog="Example: cxrspec audit nih-cxr14-findings@adjudicated-pool-v1/metadata-only --deep")

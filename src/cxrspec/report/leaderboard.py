@@ -43,6 +43,19 @@ def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
     }
 
 
+def public_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
+    """Return the leaderboard as it may leave: where rows may not be passed on, no refusal that could name one.
+
+    Raises as `leaderboard` does.
+    """
+    board = leaderboard(reference, registry)
+    if registry.read_lock(reference).redistribute:
+        return board
+    reason = "left out: it may name rows that may not be passed on"
+    systems = [{**row, "reason": reason} if row["state"] == "refused" else row for row in board["systems"]]
+    return {**board, "systems": systems}
+
+
 def write_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
     """Write `leaderboard.md`, `leaderboard.json` and `metrics.json` of a version; raises as `leaderboard` does."""
     board = leaderboard(reference, registry)

@@ -155,6 +155,8 @@ class Task(Fields):
     """Base of the tasks; a subclass declares its YAML fields and answers these questions about them."""
 
     NAME: ClassVar[str]
+    HUB_TASK: ClassVar[str] = "other"
+    """What the Hugging Face hub calls the task in metadata."""
     TALLIES: ClassVar[Mapping[str, str | None]]
     """Names of the counts that `tally` returns and `expect` may claim; the kind of name each is counted by, if any."""
 

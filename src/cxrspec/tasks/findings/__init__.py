@@ -120,6 +120,7 @@ class FindingsTask(NamedFindings):
     """Binary (or uncertain) labels per finding; ROC-AUC and average precision, by scores or by a probe."""
 
     NAME: ClassVar[str] = "findings"
+    HUB_TASK: ClassVar[str] = "image-classification"
     TALLIES: ClassVar[Mapping[str, str | None]] = {
         **dict.fromkeys(("positives", "negatives", "uncertain", "blank", "negatives_or_blank"), "finding"),
         "none": None,

@@ -114,6 +114,7 @@ class LocalizationTask(NamedFindings):
     """Predicted boxes, or heatmaps made boxes, against reference boxes per finding and image."""
 
     NAME: ClassVar[str] = "localization"
+    HUB_TASK: ClassVar[str] = "object-detection"
     TALLIES: ClassVar[Mapping[str, str | None]] = {"boxes": "finding", "images_with": "finding", "box_rows": None}
 
     boxes: BoxColumns
