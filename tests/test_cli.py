@@ -78,7 +78,7 @@ def test_the_example_of_every_command_parses(words: list[str], command: TyperCom
     """What `--help` shows is a call that the command accepts."""
     import shlex
 
-    example = shlex.split((command.epilog or "").removeprefix("Example: cxrspec ").partition(" | ")[0])
+    example = shlex.split(re.split(r" [|>] ", (command.epilog or "").removeprefix("Example: cxrspec "))[0])
     assert words == example[: len(words)]
     command.make_context("cxrspec", example[len(words) :])
 
@@ -113,6 +113,7 @@ def test_the_version_is_printed(project: Project) -> None:
         ["leaderboard", "tiny@v1:test"],
         ["baseline", "labels", "tiny@v1"],
         ["new", "tiny@v1"],
+        ["init", "new"],
     ],
     ids=" ".join,
 )

@@ -1,4 +1,4 @@
-"""Own the commands about definitions: list, show, validate, new, freeze, items, fetch."""
+"""Own the commands about definitions: list, show, validate, freeze, items, fetch."""
 
 from __future__ import annotations
 
@@ -143,24 +143,6 @@ def _definition_path(registry: Registry, text: str) -> Path:
         return registry.spec_path(parse_definition(text))
     path = Path(text)
     return path.parent.resolve() / path.name
-
-
-@app.command(epilog="Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2")
-def new(
-    reference: DefinitionArgument,
-    version: Annotated[str, typer.Argument(metavar="NEW_VERSION")],
-    change: Annotated[str | None, typer.Option(help="What differs, in one sentence.")] = None,
-) -> None:
-    """Start the next definition version from an existing one.
-
-    Comments and order stay, and no source is opened.
-    """
-    from cxrspec.authoring import start_version
-    from cxrspec.report import terminal
-
-    registry = open_registry()
-    started = start_version(reference, version, registry, change=change)
-    terminal.say(f"wrote {registry.name(registry.spec_path(started))}; edit it, then run 'cxrspec freeze {started}'")
 
 
 @app.command(epilog="Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1")

@@ -1,0 +1,64 @@
+"""Own the commands of a maintainer: new, init, schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cxrspec.cli.application import (
+    DefinitionArgument,
+    app,
+    open_registry,
+    print_json,
+)
+
+
+@app.command(epilog="Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2")
+def new(
+    reference: DefinitionArgument,
+    version: Annotated[str, typer.Argument(metavar="NEW_VERSION")],
+    change: Annotated[str | None, typer.Option(help="What differs, in one sentence.")] = None,
+) -> None:
+    """Start the next definition version from an existing one.
+
+    Comments and order stay, and no source is opened.
+    """
+    from cxrspec.authoring import start_version
+    from cxrspec.report import terminal
+
+    registry = open_registry()
+    started = start_version(reference, version, registry, change=change)
+    terminal.say(f"wrote {registry.name(registry.spec_path(started))}; edit it, then run 'cxrspec freeze {started}'")
+
+
+@app.command(epilog="Example: cxrspec init our-findings --task findings")
+def init(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK")],
+    task: Annotated[str, typer.Option(help="What is measured: findings, localization ...")],
+    version: Annotated[str, typer.Option("--definition-version", help="Name of its first version.")] = "v1",
+) -> None:
+    """Start a new benchmark from the commented template of a task.
+
+    What only you know is left empty; 'cxrspec validate' names each of these fields.
+    """
+    from cxrspec.authoring import start_benchmark
+    from cxrspec.report import terminal
+    from cxrspec.schema import SCHEMA_PATH
+
+    registry = open_registry()
+    path = registry.name(registry.spec_path(start_benchmark(benchmark, version, task, registry)))
+    terminal.say(f"wrote {path}; fill in what is empty, then run 'cxrspec validate {path}'")
+    if not (registry.root / SCHEMA_PATH).is_file():
+        terminal.note(f"an editor completes and checks it after 'cxrspec schema > {SCHEMA_PATH}'")
+
+
+@app.command(epilog="Example: cxrspec schema > specs/definition.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of a definition, for editors.
+
+    It knows every field, form and range; 'cxrspec validate' also checks what the fields say of each other.
+    """
+    from cxrspec.schema import definition_schema
+
+    print_json(definition_schema())
