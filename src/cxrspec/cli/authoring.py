@@ -1,4 +1,4 @@
-"""Own the commands of a maintainer: new, init, schema."""
+"""Own the commands of a maintainer: new, init, schema, diff, history."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import typer
 
 from cxrspec.cli.application import (
     DefinitionArgument,
+    JsonOption,
     app,
     open_registry,
+    parse_definition,
     print_json,
 )
+from cxrspec.reference import Reference
 
 
 @app.command(epilog="Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2")
@@ -62,3 +65,41 @@ def schema() -> None:
     from cxrspec.schema import definition_schema
 
     print_json(definition_schema())
+
+
+@app.command(epilog="Example: cxrspec diff nih-cxr14-findings@adjudicated-pool-v1 nih-cxr14-findings@official-v3")
+def diff(
+    before: Annotated[Reference, typer.Argument(parser=parse_definition, metavar="REF_A")],
+    after: Annotated[Reference, typer.Argument(parser=parse_definition, metavar="REF_B")],
+    items: Annotated[bool, typer.Option("--items", help="List the ids of items that differ.")] = False,
+    restricted: Annotated[
+        bool, typer.Option("--restricted", help="With --items: list ids of sources that may not be passed on.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two definition versions: are their scores comparable?
+
+    Frozen versions are compared item by item, others by what they say. REF_A is the earlier one for the bump.
+    """
+    from cxrspec.comparison import compare
+    from cxrspec.report.versions import show_comparison
+
+    found = compare(before, after, open_registry(), restricted=restricted or not items).as_json(with_ids=items)
+    print_json(found) if as_json else show_comparison(found)
+
+
+@app.command(epilog="Example: cxrspec history nih-cxr14-findings")
+def history(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK")],
+    as_json: JsonOption = False,
+) -> None:
+    """Draw the tree of a benchmark's definition versions.
+
+    Each stands below the one that it supersedes, with the verdict on their scores, its subset ids and the commit that
+    froze it.
+    """
+    from cxrspec.comparison.history import version_tree
+    from cxrspec.report.versions import show_history
+
+    roots = [root.as_json() for root in version_tree(benchmark, open_registry())]
+    print_json(roots) if as_json else show_history(benchmark, roots)

@@ -43,12 +43,12 @@ def out() -> Console:
 
 def say(line: str, style: str = "") -> None:
     """Print one line of a result as it is, without markup."""
-    out().print(Text(_harmless(line), style), soft_wrap=True)
+    out().print(Text(harmless(line), style), soft_wrap=True)
 
 
 def note(line: str) -> None:
     """Print a line beside the results, on stderr."""
-    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), _harmless(line)), soft_wrap=True)
+    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), harmless(line)), soft_wrap=True)
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def working(what: str) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    with console.status(Text(_harmless(what))):
+    with console.status(Text(harmless(what))):
         yield
 
 
@@ -67,16 +67,16 @@ def show_issues(issues: Iterable[Issue], *, kind: str = "error") -> None:
     console = Console(stderr=True, highlight=False)
     style = "red" if kind == "error" else "yellow"
     for issue in issues:
-        console.print(Text.assemble((f"{kind}: ", style), _harmless(str(issue))), soft_wrap=True)
+        console.print(Text.assemble((f"{kind}: ", style), harmless(str(issue))), soft_wrap=True)
 
 
 def show_listing(rows: list[dict[str, Any]]) -> None:
     """Print the definitions with their state."""
-    table = _table("definition", "state", "subsets", "systems")
+    table = new_table("definition", "state", "subsets", "systems")
     for row in rows:
         subsets = ", ".join(f"{name} {count:,}" for name, count in row["subsets"].items())
         style = "green" if row["state"] == "frozen" else "yellow"
-        _add(table, row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
+        add_row(table, row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
     out().print(table)
 
 
@@ -105,16 +105,16 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
     description = document["description"]
     say(f"{document['benchmark']}@{document['definition_version']}  {description.get('title', '')}", "bold")
     say(f"definition {document['definition_digest'][:16]}, all subsets together {document['combined_id']}")
-    counts = _table("subset", "id", "items", "groups", "n positive")
+    counts = new_table("subset", "id", "items", "groups", "n positive")
     for name, subset in document["subsets"].items():
         positives = ", ".join(f"{finding} {n:,}" for finding, n in subset.get("positives", {}).items())
-        _add(counts, name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
+        add_row(counts, name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
     out().print(counts)
-    sources = _table("source", "file", "sha256", "proof", "licence")
+    sources = new_table("source", "file", "sha256", "proof", "licence")
     for source, files in document["sources"].items():
         licence = description.get("sources", {}).get(source, {}).get("licence", "")
         for name, entry in files.items():
-            _add(sources, source, name, entry["sha256"][:16], entry.get("proof", ""), licence)
+            add_row(sources, source, name, entry["sha256"][:16], entry.get("proof", ""), licence)
     out().print(sources)
     _show_list("caveats", description.get("caveats", ()))
 
@@ -125,10 +125,10 @@ def show_report(report: Mapping[str, Any]) -> None:
     for score in report["scores"]:
         size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
         say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
-        table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
+        table = new_table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
         for name, entry in score["findings"].items():
             counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
-            _add(table, f"  {name}", interval_text(entry), *counts)
+            add_row(table, f"  {name}", interval_text(entry), *counts)
         out().print(table)
         say(f"  {score['signature']}", "dim")
     say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
@@ -149,10 +149,10 @@ def show_board(board: Mapping[str, Any]) -> None:
             _show_wide(board, protocol, rows)
             continue
         headings = [metric_heading(name, rows) for name in metrics]
-        table = _table(f"{protocol}: system", *headings, "n", "trained on")
+        table = new_table(f"{protocol}: system", *headings, "n", "trained on")
         for row in rows:
             cells = [interval_text(row["scores"][name]) for name in metrics]
-            _add(table, row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", row["trained_on"])
+            add_row(table, row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", row["trained_on"])
         out().print(table)
         for row in rows:
             for name in metrics:
@@ -166,9 +166,9 @@ def show_board(board: Mapping[str, Any]) -> None:
 
 def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the means of a protocol with many numbers, a column per system; findings stand in the written board."""
-    table = _table(f"{protocol}: number", "", *(row["system"] for row in rows))
+    table = new_table(f"{protocol}: number", "", *(row["system"] for row in rows))
     for cells in wide_rows(board, protocol, findings=False):
-        _add(table, *cells)
+        add_row(table, *cells)
     out().print(table)
     for row in rows:
         name, score = next(iter(row["scores"].items()))
@@ -186,21 +186,22 @@ def show_audit(audit: Mapping[str, Any]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for link in audit["links"]:
         mark, style = MARKS[link["state"]]
-        _add(table, Text(f"  {mark}", style), link["name"], Text(link["state"], style), link["detail"])
+        add_row(table, Text(f"  {mark}", style), link["name"], Text(link["state"], style), link["detail"])
     out().print(table)
 
 
-def _add(table: Table, *cells: str | Text) -> None:
+def add_row(table: Table, *cells: str | Text) -> None:
     """Add a row whose cells are shown as they are: a bracket in them is no markup."""
-    table.add_row(*(Text(_harmless(cell)) if isinstance(cell, str) else cell for cell in cells))
+    table.add_row(*(Text(harmless(cell)) if isinstance(cell, str) else cell for cell in cells))
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Write out control characters that a file brought along, so that none of them acts on the terminal."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
+    """Return an empty table without a frame."""
     return Table(*columns, box=None, pad_edge=False, header_style="bold")
 
 

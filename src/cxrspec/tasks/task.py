@@ -138,6 +138,8 @@ class Task(Fields):
     NAME: ClassVar[str]
     TALLIES: ClassVar[Mapping[str, str | None]]
     """Names of the counts that `tally` returns and `expect` may claim; the kind of name each is counted by, if any."""
+    COMPILED: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only say how reference columns are compiled: what they change is seen in the frozen tables."""
 
     @classmethod
     @abstractmethod

@@ -102,6 +102,7 @@ class FindingsTask(NamedFindings):
         **dict.fromkeys(("positives", "negatives", "uncertain", "blank"), "finding"),
         "none": None,
     }
+    COMPILED: ClassVar[frozenset[str]] = NamedFindings.COMPILED | {"labels"}
 
     labels: Labels
     protocols: Protocols

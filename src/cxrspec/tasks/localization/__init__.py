@@ -115,6 +115,7 @@ class LocalizationTask(NamedFindings):
 
     NAME: ClassVar[str] = "localization"
     TALLIES: ClassVar[Mapping[str, str | None]] = {"boxes": "finding", "images_with": "finding", "box_rows": None}
+    COMPILED: ClassVar[frozenset[str]] = NamedFindings.COMPILED | {"boxes"}
 
     boxes: BoxColumns
     frame: Frame
