@@ -1,4 +1,4 @@
-"""Own the commands of a maintainer: new, init, schema, diff, history."""
+"""Own the commands of a maintainer: new, init, schema, diff, history, status."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cxrspec.cli.application import (
     DefinitionArgument,
     JsonOption,
     app,
+    leave,
     open_registry,
     parse_definition,
     print_json,
@@ -103,3 +104,22 @@ def history(
 
     roots = [root.as_json() for root in version_tree(benchmark, open_registry())]
     print_json(roots) if as_json else show_history(benchmark, roots)
+
+
+@app.command(epilog="Example: cxrspec status --hash")
+def status(
+    hashing: Annotated[bool, typer.Option("--hash", help="Prove the frozen tables by their sha256 too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what waits for you, each with the command that mends it.
+
+    Authored but not frozen, unscored, stale, altered, or out of reach. Exit code 1 if anything is faulty, altered or
+    refused.
+    """
+    from cxrspec.report.versions import show_status
+    from cxrspec.status import PROBLEMS, project_status
+
+    waiting = project_status(open_registry(), hashing=hashing)
+    rows = [one.as_json() for one in waiting]
+    print_json(rows) if as_json else show_status(rows)
+    leave(any(one.state in PROBLEMS for one in waiting))

@@ -1,4 +1,4 @@
-"""Own what the command line shows of definition versions: a comparison, and the tree of a benchmark's history."""
+"""Own what the command line shows of definition versions: a comparison, a benchmark's history, what waits."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ VERDICT_STYLES: Final = {
     "not comparable": "bold red",
 }
 STATE_STYLES: Final = {"frozen": "green", "authored": "yellow", "faulty": "bold red", "absent": "dim"}
+PENDING_STYLES: Final = {"faulty": "bold red", "altered": "bold red", "refused": "bold red"}
 SHOWN_CHARACTERS: Final = 60
 
 
@@ -130,3 +131,13 @@ def _grow(tree: Tree, node: Mapping[str, Any]) -> None:
     branch = tree.add(line)
     for child in node["superseded_by"]:
         _grow(branch, child)
+
+
+def show_status(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what waits, one thing a line, with the command that mends it under it."""
+    for row in rows:
+        style = PENDING_STYLES.get(row["state"], "yellow")
+        out().print(Text.assemble((row["state"], style), f"  {row['reference']}  {harmless(row['detail'])}"))
+        say(f"    {row['command']}", "dim")
+    if not rows:
+        say("nothing waits: all definitions are frozen, all submissions scored", "green")
