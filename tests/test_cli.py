@@ -246,7 +246,7 @@ def test_json_is_json_and_nothing_else(project: Project, arguments: list[str]) -
 def test_every_command_that_a_script_needs_has_json() -> None:
     """Only what prints bytes or writes a file for a person has no `--json`."""
     without = {" ".join(words) for words, command in COMMANDS if "as_json" not in {one.name for one in command.params}}
-    assert {"items", "fetch", "new"} == without
+    assert {"items", "fetch", "new", "init", "schema"} == without
 
 
 SHOWN = ["list", "show tiny@v1/ours", "leaderboard", "audit", "validate absent", "lisst"]
@@ -460,7 +460,9 @@ def test_a_probe_and_its_board_are_shown(project: Project) -> None:
     project.submit("fitted", embeddings_csv(), protocol="probe")
     assert 0 == project.run("score", "tiny@v1/fitted").code
     ran = project.run("leaderboard", "tiny@v1")
-    assert {"zero_shot: system", "probe: system"} <= {line[: line.find("system") + 6] for line in ran.out.splitlines()}
+    assert ["zero_shot: system", "probe: system"] == re.findall(r"^rank  (\w+: system)", ran.out, flags=re.MULTILINE)[
+        ::-1
+    ]
 
 
 # -- audit
@@ -518,8 +520,12 @@ SLOW = (
     "arguments", [["list"], ["--help"], ["show", "tiny@v1"], ["items", "tiny@v1:test"]], ids=" ".join
 )
 def test_a_quick_command_loads_nothing_slow(project: Project, arguments: list[str]) -> None:
-    """What answers at once imports no library that takes its time; typer itself reads arguments by pydantic."""
-    slow = [name for name in SLOW if name != "pydantic" or len(arguments) == 1]
+    """What answers at once imports no library that takes its time; typer itself reads arguments by pydantic.
+
+    `show` reads the definition file too: a caveat may have been added to it since it was frozen.
+    """
+    spared = {"list": (), "--help": (), "items": ("pydantic",), "show": ("pydantic", "yaml")}[arguments[0]]
+    slow = [name for name in SLOW if name not in spared]
     code = f"""
 import sys
 from cxrspec.cli import main

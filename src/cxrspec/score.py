@@ -12,6 +12,7 @@ from cxrspec.errors import CxrspecError, Issue, SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.ids import IdRule
 from cxrspec.lock import Lock
+from cxrspec.overlap import training_overlap
 from cxrspec.predictions import (
     ColumnNames,
     Embeddings,
@@ -83,20 +84,31 @@ def evaluate_submission(
     """Compute the report of a submission without writing it; raises as `score` does."""
     need = need_of(submission, lock)
     read = check_submission(submission, lock, registry, system)
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
-    evaluation = task_of(lock).evaluate(given)
+    evaluation = task_of(lock).evaluate(_given(submission, lock, read))
     for one in evaluation.scores:
         one["signature"] = signature(lock, need, one)
-    notes = (*read.notes, *evaluation.notes)
-    return _report(submission, lock, need, evaluation, read, notes), notes
+    overlap = training_overlap(submission, lock, registry, read.tables)
+    known = [Issue("note", f"{lock.reference}/{system}", overlap["reason"])] if overlap else []
+    notes = (*read.notes, *evaluation.notes, *known)
+    report = _report(submission, lock, need, evaluation, read, notes)
+    return report | ({"overlap": overlap} if overlap else {}), notes
+
+
+def resampled_means(submission: Submission, lock: Lock, registry: Registry) -> Mapping[str, Any]:
+    """Return, per metric that has a value, its mean on each resample of each interval; raises as `score` does."""
+    read = check_submission(submission, lock, registry, submission.system)
+    return task_of(lock).evaluate(_given(submission, lock, read)).resampled
+
+
+def _given(submission: Submission, lock: Lock, read: ReadPredictions) -> EvaluationInput:
+    return EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
 
 
 def drawing(submission: Submission, lock: Lock, registry: Registry, item_id: str, finding: str) -> Drawing:
     """Return what a picture of one item and finding of a submission shows; raises as `score` does."""
     read = check_submission(submission, lock, registry, submission.system)
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
     try:
-        drawn = task_of(lock).drawing(given, item_id, finding)
+        drawn = task_of(lock).drawing(_given(submission, lock, read), item_id, finding)
     except ValueError as error:
         raise SubmissionError(Issue("item-missing", "--picture", str(error), "Write ITEM:FINDING")) from None
     if drawn is None:

@@ -132,7 +132,7 @@ def _missing(of: Reference, paths: Sequence[Path], registry: Registry, *, otherw
 
 def _of_systems(lock: Lock, registry: Registry, newer: Sequence[Reference]) -> Iterator[Pending]:
     reference = lock.reference
-    rows = leaderboard(reference, registry)["systems"]
+    rows = leaderboard(reference, registry, ranks=False)["systems"]
     if not rows:
         yield Pending(reference, "unscored", "no system was submitted", f"cxrspec submit {reference} --system NAME ...")
     for row in rows:

@@ -71,6 +71,7 @@ def show(
 
     With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
     """
+    from cxrspec.description import current_description
     from cxrspec.report import terminal
     from cxrspec.report_file import read_report
 
@@ -80,13 +81,21 @@ def show(
         typer.echo(_picture(registry, reference, picture))
         return
     if reference.system is None:
-        print_json(lock.document) if as_json else terminal.show_lock(lock.document, lock.subset_ids)
+        description = current_description(lock, registry)
+        if as_json:
+            print_json({**lock.document, "description": description})
+        else:
+            terminal.show_lock(lock.document, lock.subset_ids, description)
         return
     report = read_report(registry, reference, reference.system)
     if report is None:
         where = registry.name(registry.report_path(reference, reference.system))
         raise RegistryError(Issue("table-missing", where, "there is no report", f"Run 'cxrspec score {reference}'"))
-    print_json(report) if as_json else terminal.show_report(report)
+    if as_json:
+        print_json(report)
+        return
+    terminal.show_report(report)
+    terminal.show_list("caveats", current_description(lock, registry).get("caveats", ()))
 
 
 def _picture(registry: Registry, reference: Reference, wanted: str) -> str:

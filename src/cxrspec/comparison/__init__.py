@@ -5,8 +5,9 @@ It reads locks, definition files and frozen tables, never a source; what it coul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from cxrspec.comparison.subsets import ItemSet, SubsetComparison, compare_subsets
@@ -34,6 +35,7 @@ __all__ = [
     "SubsetComparison",
     "Verdict",
     "Version",
+    "comparable_pairs",
     "compare",
     "compare_versions",
     "load_version",
@@ -101,3 +103,15 @@ def compare_versions(before: Version, after: Version, registry: Registry) -> Com
     return Comparison(
         before.reference, after.reference, changes, described, subsets, metrics, overall_verdict(metrics), bump
     )
+
+
+def comparable_pairs(benchmarks: Iterable[str], registry: Registry) -> list[dict[str, Any]]:
+    """Compare every two frozen versions of each benchmark, as plain values: the verdict, and that of each metric."""
+    frozen = registry.frozen()
+    pairs = []
+    for benchmark in sorted(benchmarks):
+        versions = [load_version(one, registry) for one in frozen if one.benchmark == benchmark]
+        for before, after in combinations(versions, 2):
+            found = compare_versions(before, after, registry).as_json()
+            pairs.append({name: found[name] for name in ("before", "after", "verdict", "metrics")})
+    return pairs

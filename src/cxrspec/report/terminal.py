@@ -19,7 +19,9 @@ from cxrspec.report.board import (
     metric_heading,
     metric_names,
     protocols,
+    rank_text,
     ranked,
+    ranking_texts,
     reported_text,
     unranked_texts,
     wide_rows,
@@ -100,9 +102,11 @@ def show_undefined(reference: Reference, report: Mapping[str, Any]) -> None:
     )
 
 
-def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> None:
-    """Print what a frozen definition is: identity, subsets with counts, sources with pins and licences, caveats."""
-    description = document["description"]
+def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str], description: Mapping[str, Any]) -> None:
+    """Print what a frozen definition is: identity, subsets with counts, sources with pins and licences, caveats.
+
+    The description is today's, in which a caveat may have been added since.
+    """
     say(f"{document['benchmark']}@{document['definition_version']}  {description.get('title', '')}", "bold")
     say(f"definition {document['definition_digest'][:16]}, all subsets together {document['combined_id']}")
     counts = new_table("subset", "id", "items", "groups", "n positive")
@@ -116,7 +120,7 @@ def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> Non
         for name, entry in files.items():
             add_row(sources, source, name, entry["sha256"][:16], entry.get("proof", ""), licence)
     out().print(sources)
-    _show_list("caveats", description.get("caveats", ()))
+    show_list("caveats", description.get("caveats", ()))
 
 
 def show_report(report: Mapping[str, Any]) -> None:
@@ -132,7 +136,7 @@ def show_report(report: Mapping[str, Any]) -> None:
         out().print(table)
         say(f"  {score['signature']}", "dim")
     say(f"trained on: {report['trained_on']}; rows left aside: {report['predictions']['n_left_aside']:,}")
-    _show_list("notes", report["notes"])
+    show_list("notes", report["notes"])
 
 
 def show_board(board: Mapping[str, Any]) -> None:
@@ -149,11 +153,13 @@ def show_board(board: Mapping[str, Any]) -> None:
             _show_wide(board, protocol, rows)
             continue
         headings = [metric_heading(name, rows) for name in metrics]
-        table = new_table(f"{protocol}: system", *headings, "n", "trained on")
+        table = new_table("rank", f"{protocol}: system", *headings, "n", "trained on")
         for row in rows:
             cells = [interval_text(row["scores"][name]) for name in metrics]
-            add_row(table, row["system"], *cells, f"{row['scores'][metrics[0]]['n_items']:,}", row["trained_on"])
+            count = f"{row['scores'][metrics[0]]['n_items']:,}"
+            add_row(table, rank_text(row), row["system"], *cells, count, row["trained_on"])
         out().print(table)
+        _show_ranking(board, protocol)
         for row in rows:
             for name in metrics:
                 say(f"  {row['scores'][name]['signature']}", "dim")
@@ -162,6 +168,12 @@ def show_board(board: Mapping[str, Any]) -> None:
     for entry in board["reported"]:
         text = f"  reported, not ranked: {entry['title']}: {reported_text(entry)}"
         say(f"{text} (comparable: {entry['comparable']}; {entry['reason']})", "dim")
+    show_list("  caveats", board["caveats"])
+
+
+def _show_ranking(board: Mapping[str, Any], protocol: str) -> None:
+    for text in ranking_texts(board, protocol):
+        say(f"  {text}", "dim")
 
 
 def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -170,6 +182,7 @@ def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[s
     for cells in wide_rows(board, protocol, findings=False):
         add_row(table, *cells)
     out().print(table)
+    _show_ranking(board, protocol)
     for row in rows:
         name, score = next(iter(row["scores"].items()))
         say(f"  {score['signature'].replace(f'|metric:{name}|', '|metric:(as named)|')}", "dim")
@@ -205,7 +218,8 @@ def new_table(*columns: str) -> Table:
     return Table(*columns, box=None, pad_edge=False, header_style="bold")
 
 
-def _show_list(title: str, lines: Iterable[str]) -> None:
+def show_list(title: str, lines: Iterable[str]) -> None:
+    """Print lines under a title, or nothing where there are none."""
     if found := list(lines):
         say(f"{title}:")
         for line in found:

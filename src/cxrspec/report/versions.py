@@ -27,13 +27,23 @@ def show_comparison(found: Mapping[str, Any]) -> None:
     _show_changes(found)
     _show_subsets(found["subsets"])
     _show_prevalence(found["subsets"])
+    _show_verdict("verdict", found)
+    say(f"smallest honest bump: {found['bump']['bump']} ({'; '.join(found['bump']['why'])})")
+
+
+def show_pairs(pairs: Iterable[Mapping[str, Any]]) -> None:
+    """Print for every two versions whether their scores are comparable."""
+    for pair in pairs:
+        _show_verdict(f"{pair['before']} and {pair['after'].partition('@')[2]}", pair)
+
+
+def _show_verdict(title: str, found: Mapping[str, Any]) -> None:
     verdict = found["verdict"]["verdict"]
-    out().print(Text.assemble("verdict: ", (verdict, VERDICT_STYLES[verdict])))
+    out().print(Text.assemble(f"{title}: ", (verdict, VERDICT_STYLES[verdict])))
     for one, reason, names in _reasons(found["metrics"]):
         say(f"  {', '.join(names)}: {one}: {reason}")
     if not found["metrics"]:
         say(f"  {'; '.join(found['verdict']['why'])}")
-    say(f"smallest honest bump: {found['bump']['bump']} ({'; '.join(found['bump']['why'])})")
 
 
 def _show_changes(found: Mapping[str, Any]) -> None:

@@ -128,6 +128,8 @@ class Evaluation:
     scores: list[dict[str, Any]] = field(default_factory=list)
     fitted: dict[str, Any] = field(default_factory=dict)
     notes: list[Issue] = field(default_factory=list)
+    resampled: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
+    """Per metric that has a value, its mean on each resample [R], one array per interval; paired between systems."""
     tolerance: float | None = None
     """Largest difference between two runs that still counts as equal; None means equal to rounding (1e-12)."""
 

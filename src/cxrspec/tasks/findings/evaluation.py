@@ -49,7 +49,11 @@ def evaluate(task: FindingsTask, given: EvaluationInput) -> Evaluation:
         scored = _ScoredSubset(task.column_names, subset, given.subsets[subset], scores[subset], given.seed, undefined)
         of_subset = [metric for metric in metrics if metric.scored_subset == subset]
         result.scores += [scored.score(metric) for metric in of_subset]
+        result.resampled |= {metric.name: scored.resampled_means(metric) for metric in of_subset}
         result.notes += scored.notes(given.protocol)
+    for score in result.scores:
+        if score["value"] is None:
+            del result.resampled[score["metric"]]
     order = [metric.name for metric in metrics]
     result.scores.sort(key=lambda score: order.index(score["metric"]))
     return result
@@ -120,6 +124,13 @@ class _ScoredSubset:
             return fields.entry(None, reason)
         values = self._resamples(fields.unit, fields.resamples)[metric.kind]
         return fields.entry(mean_over_findings(values) if column is None else values[:, column], None)
+
+    def resampled_means(self, metric: Metric) -> list[Floats]:
+        """Return the mean over the findings on each resample, for each interval of a metric."""
+        return [
+            mean_over_findings(self._resamples(fields.unit, fields.resamples)[metric.kind])
+            for fields in metric.interval
+        ]
 
     def _resamples(self, unit: str, resamples: int) -> dict[str, Floats]:
         key = (unit, resamples)
