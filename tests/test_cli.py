@@ -460,9 +460,7 @@ def test_a_probe_and_its_board_are_shown(project: Project) -> None:
     project.submit("fitted", embeddings_csv(), protocol="probe")
     assert 0 == project.run("score", "tiny@v1/fitted").code
     ran = project.run("leaderboard", "tiny@v1")
-    assert ["zero_shot: system", "probe: system"] == re.findall(r"^rank  (\w+: system)", ran.out, flags=re.MULTILINE)[
-        ::-1
-    ]
+    assert ["zero_shot: system", "probe: system"] == re.findall(r"^rank  (\w+: system)", ran.out, flags=re.MULTILINE)
 
 
 # -- audit
