@@ -10,6 +10,7 @@ from cxrspec.cli.application import (
     DefinitionArgument,
     JsonOption,
     app,
+    complete_definition,
     leave,
     open_registry,
     parse_definition,
@@ -70,8 +71,12 @@ def schema() -> None:
 
 @app.command(epilog="Example: cxrspec diff nih-cxr14-findings@adjudicated-pool-v1 nih-cxr14-findings@official-v3")
 def diff(
-    before: Annotated[Reference, typer.Argument(parser=parse_definition, metavar="REF_A")],
-    after: Annotated[Reference, typer.Argument(parser=parse_definition, metavar="REF_B")],
+    before: Annotated[
+        Reference, typer.Argument(parser=parse_definition, metavar="REF_A", autocompletion=complete_definition)
+    ],
+    after: Annotated[
+        Reference, typer.Argument(parser=parse_definition, metavar="REF_B", autocompletion=complete_definition)
+    ],
     items: Annotated[bool, typer.Option("--items", help="List the ids of items that differ.")] = False,
     restricted: Annotated[
         bool, typer.Option("--restricted", help="With --items: list ids of sources that may not be passed on.")

@@ -15,6 +15,8 @@ from cxrspec.cli.application import (
     UsageError,
     app,
     chosen,
+    complete_definition,
+    complete_scored,
     leave,
     open_registry,
     open_store,
@@ -60,7 +62,10 @@ def list_definitions(as_json: JsonOption = False) -> None:
 
 @app.command(epilog="Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
 def show(
-    reference: Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]")],
+    reference: Annotated[
+        Reference,
+        typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]", autocompletion=complete_scored),
+    ],
     picture: Annotated[
         str | None,
         typer.Option(metavar="ITEM:FINDING", help="Draw this item of a localizer as SVG, on standard output."),
@@ -157,7 +162,8 @@ def _definition_path(registry: Registry, text: str) -> Path:
 @app.command(epilog="Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1")
 def freeze(
     references: Annotated[
-        list[Reference] | None, typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION")
+        list[Reference] | None,
+        typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION", autocompletion=complete_definition),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every definition of specs/.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Compile again and compare; write nothing.")] = False,
