@@ -30,7 +30,12 @@ app = typer.Typer(
         "help_option_names": ["-h", "--help"],
         "max_content_width": 80,
         # a flag that is a bool from the start spares typer the pydantic by which it reads any other value
-        "default_map": {"help": False, "list": {"help": False}},
+        "default_map": {
+            "help": False,
+            "install_completion": False,
+            "show_completion": False,
+            "list": {"help": False},
+        },
     },
 )
 
