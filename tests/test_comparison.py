@@ -160,6 +160,16 @@ def test_a_metric_is_judged_by_what_touches_it(
     assert comparable == sorted(name for name, one in metrics.items() if one.verdict == COMPARABLE)
 
 
+def test_a_metric_that_changed_its_name_is_still_compared(project: Project) -> None:
+    """It goes by both names; one whose partner cannot be told is in one version only."""
+    second(project, [("mean_ap_zero_shot", "ap_zero_shot")])
+    assert COMPARABLE == compared(project).metrics["ap_zero_shot / mean_ap_zero_shot"].verdict
+    twins = project.define(
+        "v3", ("mean_ap_zero_shot", "a"), ("metrics:\n", f"metrics:\n{METRIC.replace('roc_auc', 'average_precision')}")
+    )
+    assert ["mean_ap_probe", "mean_auroc_probe", "mean_auroc_zero_shot"] == list(compared(project, REF, twins).metrics)
+
+
 def test_one_finding_less_leaves_the_others_values_comparable(project: Project) -> None:
     """The mean is another; a finding's own zero-shot value is of the same items and labels."""
     found = compared(second(project, FEWER))

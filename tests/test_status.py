@@ -142,7 +142,7 @@ def test_a_missing_table_comes_from_where_it_is(project: Project) -> None:
 def test_missing_predictions_are_out_of_reach(project: Project) -> None:
     """Their report stands; who wants to score again is told how they come back."""
     project.path(f"{FOLDER}/submissions/ours/predictions.csv").unlink()
-    assert [("tiny@v1/ours", "out of reach", "dvc repro")] == waiting(project)
+    assert [("tiny@v1/ours", "out of reach", "dvc repro -P")] == waiting(project)
 
 
 def test_a_submission_for_another_version_is_refused(project: Project) -> None:

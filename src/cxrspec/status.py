@@ -117,7 +117,7 @@ def _of_tables(lock: Lock, registry: Registry, *, hashing: bool) -> Iterator[Pen
 
 def _missing(of: Reference, paths: Sequence[Path], registry: Registry, *, otherwise: str) -> Pending:
     """Say how files that are not in place come back: from the cache of DVC, from its remote, or made again."""
-    names = listed([registry.name(path) for path in paths], 3)
+    names = f"{listed([path.name for path in paths], 3)} of {registry.name(paths[0].parent)}"
     recorded = [registry.dvc.recorded.get(path) for path in paths]
     cache = registry.root / ".dvc" / "cache" / "files" / "md5"
     if all(one and (cache / one.md5[:2] / one.md5[2:]).is_file() for one in recorded):
@@ -146,7 +146,7 @@ def _of_systems(lock: Lock, registry: Registry, newer: Sequence[Reference]) -> I
             continue
         path = registry.submission_folder(reference, row["system"]) / submission.predictions.file
         if not path.is_file():
-            yield _missing(of, [path], registry, otherwise="dvc repro")
+            yield _missing(of, [path], registry, otherwise="dvc repro -P")
         elif row["state"] in ("unscored", "outdated"):
             yield Pending(of, row["state"], row["reason"], f"cxrspec score {of}")
         if newer and not any(row["system"] in registry.systems(one) for one in newer):

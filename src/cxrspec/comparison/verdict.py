@@ -15,8 +15,8 @@ SHARED_ONLY: Final = "comparable on the shared items only"
 NOT_COMPARABLE: Final = "not comparable"
 _WORST_FIRST: Final = (NOT_COMPARABLE, SHARED_ONLY, COMPARABLE)
 
-_UNCERTAINTY: Final = ("interval", "tolerance")
-"""Settings of metrics and protocols that move no score, only what is said about its uncertainty."""
+_MOVES_NO_SCORE: Final = ("name", "interval", "tolerance")
+"""Settings of metrics and protocols that only name a score, or say how uncertain it is."""
 _JUDGED_APART: Final = (*COMPILED_FROM, "metrics", "protocols", "seed")
 """Fields that have rules of their own; any other field that differs makes scores another thing."""
 
@@ -36,9 +36,22 @@ class Verdict:
 
 
 def metric_verdicts(before: Version, after: Version, subsets: Subsets) -> dict[str, Verdict]:
-    """Judge every metric that both versions have."""
-    shared = [name for name in before.metrics if name in after.metrics]
-    return {name: _metric_verdict(name, before, after, subsets) for name in sorted(shared)}
+    """Judge every metric that both versions have; one that only changed its name goes by both names."""
+    pairs = {name: (name, name) for name in before.metrics if name in after.metrics}
+    pairs |= {" / ".join(sorted(pair)): pair for pair in _renamed(before, after)}
+    return {label: _metric_verdict(pairs[label], before, after, subsets) for label in sorted(pairs)}
+
+
+def _renamed(before: Version, after: Version) -> Iterator[tuple[str, str]]:
+    """Yield (old, new) name of metrics that differ in nothing else, as long as no other metric could be meant."""
+    gone, new = (
+        [(name, _settled(metric)) for name, metric in one.metrics.items() if name not in other.metrics]
+        for one, other in ((before, after), (after, before))
+    )
+    for old_name, metric in gone:
+        same = [name for name, other in new if other == metric]
+        if len(same) == 1 == sum(other == metric for _, other in gone):
+            yield old_name, same[0]
 
 
 def overall_verdict(metrics: Mapping[str, Verdict]) -> Verdict:
@@ -50,9 +63,9 @@ def overall_verdict(metrics: Mapping[str, Verdict]) -> Verdict:
     return Verdict(worst, tuple(why))
 
 
-def _metric_verdict(name: str, before: Version, after: Version, subsets: Subsets) -> Verdict:
-    reasons = [*_other_measure(name, before, after), *_other_fit(name, before, after, subsets)]
-    scored = subsets[before.scored_subset(name)]
+def _metric_verdict(names: tuple[str, str], before: Version, after: Version, subsets: Subsets) -> Verdict:
+    reasons = [*_other_measure(names, before, after), *_other_fit(names, before, after, subsets)]
+    scored = subsets[before.scored_subset(names[0])]
     if findings := _other_findings(before, after, scored, values_alone=not reasons):
         reasons.append(findings)
     if reasons:
@@ -67,9 +80,9 @@ def _metric_verdict(name: str, before: Version, after: Version, subsets: Subsets
     return Verdict(SHARED_ONLY, (kept,))
 
 
-def _other_measure(name: str, before: Version, after: Version) -> Iterator[str]:
+def _other_measure(names: tuple[str, str], before: Version, after: Version) -> Iterator[str]:
     """Yield what makes a metric another measure in the two versions, whatever the items."""
-    first, second = (_settled(version.metrics[name]) for version in (before, after))
+    first, second = _settled(before.metrics[names[0]]), _settled(after.metrics[names[1]])
     if paths := [change.path for change in document_changes(first, second)]:
         yield f"the metric differs in {listed(paths)}"
     if first["protocol"] == second["protocol"]:
@@ -87,12 +100,12 @@ def _other_measure(name: str, before: Version, after: Version) -> Iterator[str]:
 
 
 def _settled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in _UNCERTAINTY}
+    return {name: value for name, value in settings.items() if name not in _MOVES_NO_SCORE}
 
 
-def _other_fit(name: str, before: Version, after: Version, subsets: Subsets) -> Iterator[str]:
+def _other_fit(names: tuple[str, str], before: Version, after: Version, subsets: Subsets) -> Iterator[str]:
     """Yield what makes a system that is fitted here another system in the two versions."""
-    fitted = sorted({*before.fitted_subsets(name), *after.fitted_subsets(name)})
+    fitted = sorted({*before.fitted_subsets(names[0]), *after.fitted_subsets(names[1])})
     for subset in (subsets[name] for name in fitted):
         if not subset.is_same:
             yield f"systems are fitted on {subset.name}, which {'may differ' if subset.is_unknown else 'differs'}"
@@ -121,14 +134,15 @@ def honest_bump(
     """
     gone, new = _parts(before) - _parts(after), _parts(after) - _parts(before)
     compared = [subset for subset in subsets.values() if subset.before and subset.after and subset.items]
-    major = [f"{part} is gone" for part in sorted(gone)]
-    major += [f"{name} is not comparable" for name, one in metrics.items() if one.verdict == NOT_COMPARABLE]
+    apart = [name for name, one in metrics.items() if one.verdict == NOT_COMPARABLE]
+    major = [f"gone: {listed(sorted(gone))}"] if gone else []
+    major += [f"not comparable: {listed(apart)}"] if apart else []
     for name in ("removed", "relabelled"):
         major += [f"{len(one.items[name].ids):,} items of {one.name} {name}" for one in compared if one.items[name].ids]
     major += [f"items of {one.name} may differ" for one in subsets.values() if one.is_unknown]
     if major:
         return Verdict("major", tuple(major))
-    minor = [f"{part} is new" for part in sorted(new)]
+    minor = [f"new: {listed(sorted(new))}"] if new else []
     minor += [
         f"{len(one.items['added'].ids):,} items of {one.name} added" for one in compared if one.items["added"].ids
     ]
