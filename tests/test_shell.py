@@ -44,6 +44,7 @@ def completed(cwd: Path, words: str) -> list[str]:
         ("baseline me", ["metadata"]),
         ("show --js", ["--json"]),
         ("show ti", ["tiny@v1"]),
+        ("show tiny@", ["tiny@v1"]),
         ("diff tiny@v1 ti", ["tiny@v1"]),
         ("score tiny@v1/", ["tiny@v1/ours"]),
         ("audit other", []),

@@ -135,14 +135,14 @@ def honest_bump(
     gone, new = _parts(before) - _parts(after), _parts(after) - _parts(before)
     compared = [subset for subset in subsets.values() if subset.before and subset.after and subset.items]
     apart = [name for name, one in metrics.items() if one.verdict == NOT_COMPARABLE]
-    major = [f"gone: {listed(sorted(gone))}"] if gone else []
-    major += [f"not comparable: {listed(apart)}"] if apart else []
+    major = [f"gone: {listed(sorted(gone), 3)}"] if gone else []
+    major += [f"not comparable: {listed(apart, 3)}"] if apart else []
     for name in ("removed", "relabelled"):
         major += [f"{len(one.items[name].ids):,} items of {one.name} {name}" for one in compared if one.items[name].ids]
     major += [f"items of {one.name} may differ" for one in subsets.values() if one.is_unknown]
     if major:
         return Verdict("major", tuple(major))
-    minor = [f"new: {listed(sorted(new))}"] if new else []
+    minor = [f"new: {listed(sorted(new), 3)}"] if new else []
     minor += [
         f"{len(one.items['added'].ids):,} items of {one.name} added" for one in compared if one.items["added"].ids
     ]

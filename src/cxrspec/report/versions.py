@@ -28,7 +28,9 @@ def show_comparison(found: Mapping[str, Any]) -> None:
     _show_subsets(found["subsets"])
     _show_prevalence(found["subsets"])
     _show_verdict("verdict", found)
-    say(f"smallest honest bump: {found['bump']['bump']} ({'; '.join(found['bump']['why'])})")
+    say(f"smallest honest bump: {found['bump']['bump']}")
+    for reason in found["bump"]["why"]:
+        say(f"  {reason}")
 
 
 def show_pairs(pairs: Iterable[Mapping[str, Any]]) -> None:
