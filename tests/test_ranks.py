@@ -15,7 +15,7 @@ from cxrspec.metrics import resample_indices
 from cxrspec.ranks import rank_systems, shared_groups
 from cxrspec.report.board import markdown, rank_text, ranked, ranking_texts
 from cxrspec.report.leaderboard import leaderboard
-from project import REF, TEST_ITEMS, Project, frozen_project, scores_csv
+from project import REF, TEST_ITEMS, Project, frozen_project, refusal, scores_csv
 
 METRIC = "mean_auroc_zero_shot"
 
@@ -216,10 +216,37 @@ def test_a_known_overlap_is_a_state_of_its_own(project: Project) -> None:
     assert found["scores"]["mean_auroc_zero_shot"]["value"] is not None
 
 
-@pytest.mark.parametrize("trained_on", ["tiny@v1:test", "unknown", "images of elsewhere"])
+@pytest.mark.parametrize("trained_on", ["tiny@v1:test", "other@v1:train", "unknown", "images of elsewhere"])
 def test_what_shares_nothing_is_ranked(project: Project, trained_on: str) -> None:
     """Another subset without a patient in common, or words that nobody can check, are no known overlap."""
     assert ("scored", [1]) == (lambda one: (one["state"], one["rank"]))(overlapping(project, trained_on))
+
+
+def test_training_data_that_is_not_here_is_never_taken_for_no_overlap(project: Project) -> None:
+    """Without the table nobody knows what is shared: nothing is scored until it is back."""
+    overlapping(project, "tiny@v1:train")
+    project.path("registry/tiny/v1/train.tsv").unlink()
+    [(code, text)] = refusal(lambda: project.score("known", REF.parse("tiny@v2")))
+    assert ("table-missing", True) == (code, text.startswith("registry/tiny/v1/train.tsv"))
+
+
+def test_the_overlap_is_said_with_the_score_and_audited(project: Project) -> None:
+    """It stands in the report, is printed with it, and cannot be edited away."""
+    overlapping(project, "tiny@v1:train")
+    assert "its training data tiny@v1:train shares 40 items" in project.run("show", "tiny@v2/known").out
+    project.edit_json("registry/tiny/v2/reports/known.json", lambda report: report.pop("overlap"))
+    ran = project.run("audit", "tiny@v2/known")
+    assert (1, True) == (ran.code, "scoring again gives other overlap" in ran.out)
+
+
+def test_systems_without_an_interval_are_not_tested(project: Project) -> None:
+    """No test is made where the resamples were too few to give an interval, and the reason stands under the table."""
+    project.edit_json(
+        "registry/tiny/v1/reports/ours.json",
+        lambda report: report["scores"][0]["intervals"][0].update(low=None, high=None, reason="too few"),
+    )
+    board = leaderboard(REF, project.registry)
+    assert ["ours was not tested against others: too few."] == list(ranking_texts(board, "zero_shot"))
 
 
 def test_versions_are_compared_beside_their_boards(project: Project) -> None:

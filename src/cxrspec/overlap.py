@@ -16,18 +16,19 @@ from cxrspec.submission import Submission
 def training_overlap(
     submission: Submission, lock: Lock, registry: Registry, tables: Mapping[str, Table]
 ) -> dict[str, Any] | None:
-    """Return what a declared training subset of another definition shares with what is scored, if anything.
+    """Return what a declared training subset of another definition here shares with what is scored, if anything.
 
     A subset of the same definition that does so is refused (`training_issues`); any other words are their author's.
 
     Raises:
-        RegistryError: if the subset's lock or table is not here: its overlap is never taken for none.
+        RegistryError: if the definition has no such subset, or its table is not here: never taken for no overlap.
     """
     try:
         trained = Reference.parse(submission.trained_on)
     except ValueError:
         return None
-    if trained.subset is None or trained.definition == lock.reference:
+    elsewhere = trained.definition != lock.reference and registry.lock_path(trained).is_file()
+    if trained.subset is None or not elsewhere:
         return None
     other = registry.read_lock(trained)
     seen = registry.read_subset(trained, restricted=True)

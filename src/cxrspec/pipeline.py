@@ -110,11 +110,8 @@ def _with_block(text: str, marks: tuple[str, str], lines: list[str], name: str) 
     begin, end = map(text.find, marks)
     if not 0 <= begin < end:
         kind = "stages" if marks[0] == BEGIN else "artifacts"
-        message, hint = (
-            f"has no block for the {kind} of the locks",
-            "\n".join((f"Put these two lines under '{kind}:'", *marks)),
-        )
-        raise RegistryError(Issue("file-unsafe", name, message, hint))
+        hint = "\n".join((f"Put these two lines under '{kind}:'", *marks))
+        raise RegistryError(Issue("file-unsafe", name, f"has no block for the {kind} of the locks", hint))
     return text[:begin] + "\n".join([marks[0], *lines]) + "\n" + text[end:]
 
 

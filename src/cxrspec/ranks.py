@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cxrspec import __version__
 from cxrspec.digest import json_digest
-from cxrspec.errors import CxrspecError, RegistryError
+from cxrspec.errors import CxrspecError, Issue, RegistryError, SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.lock import Lock
 from cxrspec.registry import Registry
@@ -91,7 +91,10 @@ def _means(lock: Lock, metric: str, system: str, registry: Registry) -> NDArray[
         return np.asarray(np.load(path, allow_pickle=False))
     except (OSError, ValueError, EOFError):
         pass
-    found: NDArray[np.float64] = resampled_means(submission, lock, registry)[metric][0]
+    resampled = resampled_means(submission, lock, registry).get(metric)
+    if not resampled:
+        raise SubmissionError(Issue("undefined", f"{lock.reference}/{system}", f"{metric} has no value on resamples"))
+    found: NDArray[np.float64] = resampled[0]
     written = io.BytesIO()
     np.save(written, found, allow_pickle=False)
     try:

@@ -40,7 +40,7 @@ def new(
 @app.command(epilog="Example: cxrspec init our-findings --task findings")
 def init(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK")],
-    task: Annotated[str, typer.Option(help="What is measured: findings, localization ...")],
+    task: Annotated[str, typer.Option(help="What is measured, as findings; an unknown one lists all.")],
     version: Annotated[str, typer.Option("--definition-version", help="Name of its first version.")] = "v1",
 ) -> None:
     """Start a new benchmark from the commented template of a task.

@@ -10,7 +10,7 @@ from cxrspec.digest import json_text
 from cxrspec.errors import SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.lock import Lock
-from cxrspec.ranks import rank_systems
+from cxrspec.ranks import Ranks, rank_systems
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report.board import PLACED, markdown, metric_names, protocols, ranked
@@ -58,9 +58,9 @@ def _rank(board: Mapping[str, Any], protocol: str, lock: Lock, registry: Registr
     rows = [row for row in ranked(board, protocol) if row["state"] == "scored"]
     intervals = {row["system"]: row["scores"][metric]["intervals"][0] for row in rows}
     testable = [system for system, interval in intervals.items() if interval["low"] is not None]
-    if not testable:
-        return
-    found = rank_systems(lock, metric, testable, intervals[testable[0]]["level"], registry)
+    found = Ranks()
+    if testable:
+        found = rank_systems(lock, metric, testable, intervals[testable[0]]["level"], registry)
     for row in board["systems"]:
         if row["system"] in intervals:
             row["rank"] = found.groups.get(row["system"])
