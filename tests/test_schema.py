@@ -50,6 +50,14 @@ def test_a_bad_field_is_seen_by_an_editor(code: str) -> None:
     assert faults(loaded(DEFINITIONS / "bad" / code / "definition.yaml"))
 
 
+def test_fields_are_described_by_their_docstrings() -> None:
+    """An editor shows what a field means: what stands under it in the code, also in a base class."""
+    found = definition_schema()["$defs"]
+    assert found["FindingsTask"]["properties"]["change"]["description"].startswith("What differs from the version")
+    assert found["FindingsTask"]["properties"]["aliases"]["description"].startswith("Our name: further spellings")
+    assert found["WheelSource"]["properties"]["redistribute"]["description"].startswith("False keeps every file")
+
+
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_every_definition_names_the_schema(path: Path) -> None:
     """The first line leads an editor from the definition to the schema."""

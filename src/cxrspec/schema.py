@@ -5,6 +5,11 @@ It is derived from the models alone: a new field or task is in it without an edi
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from cxrspec.definition import Definition
@@ -37,9 +42,32 @@ def definition_schema() -> dict[str, Any]:
 
 def _model_schema(model: type[Fields], definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of one model; the models inside it go to the definitions."""
-    schema = _plain(model.model_json_schema())
+    schema: dict[str, Any] = _plain(model.model_json_schema())
     definitions |= schema.pop("$defs", {})
-    return dict(schema)
+    models = {one.__name__: one for one in _subclasses(Fields)}
+    for name, one in ((model.__name__, schema), *definitions.items()):
+        for field, text in _field_docstrings(models[name]).items() if name in models else ():
+            if field in one.get("properties", {}):
+                one["properties"][field]["description"] = text
+    return schema
+
+
+def _subclasses(model: type[Fields]) -> Iterator[type[Fields]]:
+    for one in model.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+def _field_docstrings(model: type[Fields]) -> dict[str, str]:
+    """Return the text that stands under each field of a model and of its bases."""
+    found: dict[str, str] = {}
+    for one in reversed([base for base in model.__mro__ if issubclass(base, Fields)]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0].body  # type: ignore[attr-defined]
+        for field, below in pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(field.target, ast.Name):
+                text = ast.literal_eval(below.value) if isinstance(below.value, ast.Constant) else ""
+                found[field.target.id] = " ".join(str(text).split())
+    return found
 
 
 def _flat(common: dict[str, Any], own: dict[str, Any], name: str) -> dict[str, Any]:
