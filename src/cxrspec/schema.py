@@ -9,6 +9,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -58,6 +59,7 @@ def _subclasses(model: type[Fields]) -> Iterator[type[Fields]]:
         yield from _subclasses(one)
 
 
+@cache
 def _field_docstrings(model: type[Fields]) -> dict[str, str]:
     """Return the text that stands under each field of a model and of its bases."""
     found: dict[str, str] = {}
