@@ -1,11 +1,17 @@
-"""The next version: the same text with three fields set, or nothing."""
+"""The next version: the same text with three fields set, or nothing. A new benchmark: a template to fill in."""
 
+import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft7Validator
 
-from cxrspec.authoring import start_version
+from cxrspec.authoring import start_benchmark, start_version
+from cxrspec.freeze import validate_definition
 from cxrspec.loader import load_definition
+from cxrspec.schema import SCHEMA_LINE, definition_schema
+from cxrspec.strict_yaml import load_document
+from cxrspec.tasks import TASKS
 from project import DEFINITION, REF, SPEC, Project, authored_project, refusal
 
 
@@ -26,7 +32,7 @@ def test_only_three_fields_differ(project: Project) -> None:
     expected = DEFINITION.replace(
         "definition_version: v1\n", "definition_version: v2\nsupersedes: v1\nchange: Another seed.\n"
     )
-    assert expected == start(project, change="Another seed.")
+    assert f"{SCHEMA_LINE}\n{expected}" == start(project, change="Another seed.")
 
 
 def test_a_second_start_replaces_the_fields_of_the_first(project: Project) -> None:
@@ -36,7 +42,7 @@ def test_a_second_start_replaces_the_fields_of_the_first(project: Project) -> No
         start_version(REF.parse("tiny@v2"), "v3", project.registry, change="More.")
         and project.path("specs/tiny/v3.yaml").read_text()
     )
-    assert ("supersedes: v2", 1, 1) == (text.splitlines()[3], text.count("supersedes:"), text.count("\nchange:"))
+    assert ("supersedes: v2", 1, 1) == (text.splitlines()[4], text.count("supersedes:"), text.count("\nchange:"))
 
 
 def test_the_new_version_has_the_digest_of_the_old_one(project: Project) -> None:
@@ -123,3 +129,82 @@ def test_edits_of_a_frozen_file_go_along(project: Project) -> None:
     project.freeze()
     project.edit(SPEC, "seed: 7", "seed: 8")
     assert "seed: 8" in start(project)
+
+
+def test_a_version_names_the_schema_once(project: Project) -> None:
+    """The line for editors is written where it is missing, and kept where it is."""
+    start(project)
+    text = project.path("specs/tiny/v2.yaml").read_text()
+    again = start_version(REF.parse("tiny@v2"), "v3", project.registry)
+    assert [1, 1] == [one.count(SCHEMA_LINE) for one in (text, project.registry.spec_path(again).read_text())]
+
+
+# -- a new benchmark
+
+
+FILLED = {
+    "title": "Two findings",
+    "seed": "7",
+    "licence": "CC0",
+    "attribution": "nobody",
+    "column": "image",
+    "edema": "Edema",
+    "pleural_effusion": "Effusion",
+    "mass": "Mass",
+    "nodule": "Nodule",
+    "boxes/list": "image",
+    **{name: name for name in ("finding", "left", "top", "width", "height")},
+}
+
+
+def filled(text: str) -> str:
+    """Return a template with every empty field filled in."""
+    text = re.sub(r"^( *)([\w/]+):( +#.*)$", _value, text, flags=re.MULTILINE)
+    return re.sub(r"^  -$", "  - Something.", text, flags=re.MULTILINE)
+
+
+def _value(line: re.Match[str]) -> str:
+    return f"{line[1]}{line[2]}: {FILLED[line[2]]}{line[3]}" if line[2] in FILLED else line[0]
+
+
+def begin(project: Project, task: str) -> Path:
+    """Start the benchmark `new` and return its file."""
+    return project.registry.spec_path(start_benchmark("new", "v1", task, project.registry))
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_a_template_names_what_only_its_author_knows(project: Project, task: str) -> None:
+    """Every issue is of a field that is empty; nothing can be frozen with a placeholder in it."""
+    issues, _, _ = validate_definition(begin(project, task), project.registry)
+    texts = [str(issue) for issue in issues]
+    assert ("title", True) == (texts[0].split()[1].rstrip(":"), "seed: an empty value" in texts[1])
+    assert [] == [text for text in texts if "an empty value is not" not in text and "give either column" not in text]
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_a_template_that_is_filled_in_is_fine(project: Project, task: str) -> None:
+    """Once the empty fields have values, validate and the schema of editors accept it."""
+    path = begin(project, task)
+    path.write_text(filled(path.read_text()))
+    assert ([], []) == validate_definition(path, project.registry)[:2]
+    assert Draft7Validator(definition_schema()).is_valid(load_document(path, shown_as="x")[0])
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "version", "task", "fields"),
+    [
+        ("New", "V1", "findings", ["benchmark", "definition_version"]),
+        ("n" * 65, "v1", "findings", ["benchmark"]),
+        ("a@v1", "../v1", "findings", ["benchmark", "definition_version"]),
+        ("new", "v1", "finding", ["task"]),
+        ("tiny", "v1", "findings", ["specs/tiny/v1.yaml"]),
+    ],
+)
+def test_a_start_that_is_refused_writes_nothing(
+    project: Project, benchmark: str, version: str, task: str, fields: list[str]
+) -> None:
+    """Each part that is wrong is named, and no file is made or replaced."""
+    before = project.files("specs")
+    found = refusal(lambda: start_benchmark(benchmark, version, task, project.registry))
+    assert fields == [text.partition(": ")[0] for _, text in found]
+    assert before == project.files("specs")

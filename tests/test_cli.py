@@ -78,7 +78,7 @@ def test_the_example_of_every_command_parses(words: list[str], command: TyperCom
     """What `--help` shows is a call that the command accepts."""
     import shlex
 
-    example = shlex.split((command.epilog or "").removeprefix("Example: cxrspec ").partition(" | ")[0])
+    example = shlex.split(re.split(r" [|>] ", (command.epilog or "").removeprefix("Example: cxrspec "))[0])
     assert words == example[: len(words)]
     command.make_context("cxrspec", example[len(words) :])
 
@@ -113,6 +113,7 @@ def test_the_version_is_printed(project: Project) -> None:
         ["leaderboard", "tiny@v1:test"],
         ["baseline", "labels", "tiny@v1"],
         ["new", "tiny@v1"],
+        ["init", "new"],
     ],
     ids=" ".join,
 )
@@ -248,7 +249,7 @@ def test_every_command_that_a_script_needs_has_json() -> None:
     exports = {
         name for name in without if name.startswith("export ")
     }  # Croissant is JSON; the others have their own forms
-    assert {"items", "fetch", "new"} == without - exports
+    assert {"items", "fetch", "new", "init", "schema"} == without - exports
 
 
 SHOWN = ["list", "show tiny@v1/ours", "leaderboard", "audit", "validate absent", "lisst"]
@@ -462,7 +463,7 @@ def test_a_probe_and_its_board_are_shown(project: Project) -> None:
     project.submit("fitted", embeddings_csv(), protocol="probe")
     assert 0 == project.run("score", "tiny@v1/fitted").code
     ran = project.run("leaderboard", "tiny@v1")
-    assert {"zero_shot: system", "probe: system"} <= {line[: line.find("system") + 6] for line in ran.out.splitlines()}
+    assert ["zero_shot: system", "probe: system"] == re.findall(r"^rank  (\w+: system)", ran.out, flags=re.MULTILINE)
 
 
 # -- audit
@@ -520,8 +521,12 @@ SLOW = (
     "arguments", [["list"], ["--help"], ["show", "tiny@v1"], ["items", "tiny@v1:test"]], ids=" ".join
 )
 def test_a_quick_command_loads_nothing_slow(project: Project, arguments: list[str]) -> None:
-    """What answers at once imports no library that takes its time; typer itself reads arguments by pydantic."""
-    slow = [name for name in SLOW if name != "pydantic" or len(arguments) == 1]
+    """What answers at once imports no library that takes its time; typer itself reads arguments by pydantic.
+
+    `show` reads the definition file too: a caveat may have been added to it since it was frozen.
+    """
+    spared = {"list": (), "--help": (), "items": ("pydantic",), "show": ("pydantic", "yaml")}[arguments[0]]
+    slow = [name for name in SLOW if name not in spared]
     code = f"""
 import sys
 from cxrspec.cli import main

@@ -70,7 +70,7 @@ def test_subsets_are_named_in_every_heading(project: Project) -> None:
     """C10: a score on a validation subset is never read as one on the test subset."""
     [row] = board(project)["systems"]
     assert "mean_auroc_zero_shot on test" == metric_heading("mean_auroc_zero_shot", [row])
-    assert "| system | mean_auroc_zero_shot on test |" in markdown(board(project))
+    assert "| rank | system | mean_auroc_zero_shot on test |" in markdown(board(project))
 
 
 def test_a_board_is_of_one_definition_version(project: Project) -> None:
@@ -87,7 +87,7 @@ def test_a_system_that_is_not_scored_is_named(project: Project) -> None:
     """A submission waits for its score beside the table."""
     project.submit("new")
     assert {"new": "unscored: not scored yet"} == reasons(project)
-    assert "- new: not scored yet" in markdown(board(project))
+    assert "- new: unscored: not scored yet" in markdown(board(project))
 
 
 def test_a_report_of_other_predictions_is_not_shown(project: Project) -> None:
@@ -154,7 +154,7 @@ def test_a_bar_or_line_break_in_a_text_does_not_break_the_table(project: Project
     """What an author declares is one cell of one line."""
     project.submit("new", trained_on="a | b\n\n# c")
     project.score("new")
-    line = next(line for line in markdown(board(project)).splitlines() if line.startswith("| new"))
+    line = next(line for line in markdown(board(project)).splitlines() if "| new |" in line)
     assert line.endswith("| 20 | unknown | a \\| b # c |")
 
 

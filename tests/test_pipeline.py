@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cxrspec import pipeline
-from cxrspec.pipeline import BEGIN, END, dvc_add, is_made_by_stage, is_root, stage_name, update_pipelines
+from cxrspec.pipeline import ARTIFACTS, BEGIN, END, dvc_add, is_made_by_stage, is_root, stage_name, update_pipelines
 from cxrspec.reference import Reference
 from project import FOLDER, LOCK, REF, SPEC, Project, authored_project, frozen_project, refusal
 
@@ -86,7 +86,7 @@ def test_the_stages_of_a_person_stay_as_they_are(project: Project) -> None:
     update_pipelines(project.registry)
     new = project.path("registry/dvc.yaml").read_text()
     assert new.startswith(f"# mine\nstages:\n  own: {{cmd: 'true'}}  # also mine\n{BEGIN}\n  freeze-tiny_v1:")
-    assert new.endswith(f"{END}\n# the end\n")
+    assert f"{END}\n# the end\nartifacts:\n" in new
     assert "old" not in new
 
 
@@ -97,6 +97,41 @@ def test_a_pipeline_without_the_marks_is_left_alone(project: Project, text: str)
     [(code, message)] = refusal(lambda: update_pipelines(project.registry))
     assert ("file-unsafe", True) == (code, f"Put these two lines under 'stages:'\n{BEGIN}\n{END}" in message)
     assert text == project.path("registry/dvc.yaml").read_text()
+
+
+def test_each_definition_is_an_artifact(project: Project) -> None:
+    """DVC's registry lists it with its folder, its title and its task."""
+    update_pipelines(project.registry)
+    found = yaml.safe_load(project.path("registry/dvc.yaml").read_text())["artifacts"]
+    assert {
+        "tiny_v1": {
+            "path": "tiny/v1",
+            "type": "benchmark-definition",
+            "desc": "A tiny benchmark",
+            "labels": ["cxrspec", "findings", "tiny"],
+        }
+    } == found
+
+
+def test_the_artifacts_of_a_person_stay_as_they_are(project: Project) -> None:
+    """Ours go between two marks beside them; without the marks the lines to add are shown."""
+    mine = f"stages:\n{BEGIN}\n{END}\nartifacts:\n  mine: {{path: x}} # mine\n"
+    project.write("registry/dvc.yaml", mine)
+    [(code, message)] = refusal(lambda: update_pipelines(project.registry))
+    assert ("file-unsafe", True) == (code, "Put these two lines under 'artifacts:'" in message)
+    project.write("registry/dvc.yaml", mine + "\n".join(ARTIFACTS) + "\n")
+    update_pipelines(project.registry)
+    text = project.path("registry/dvc.yaml").read_text()
+    assert ["mine", "tiny_v1"] == list(yaml.safe_load(text)["artifacts"])
+    assert "  mine: {path: x} # mine\n" in text
+
+
+def test_the_leaderboard_is_made_again_when_anything_it_shows_changes(project: Project) -> None:
+    """Caveats, reports, and the tables and predictions that systems are tested by; covariates are not shown."""
+    update_pipelines(project.registry)
+    deps = stages(project)["leaderboard"]["deps"]
+    assert {"../specs/tiny/v1.yaml", "tiny/v1/reports", "tiny/v1/submissions", "tiny/v1/test.tsv"} <= set(deps)
+    assert "tiny/v1/test.covariates.tsv" not in deps
 
 
 def test_no_two_references_share_the_name_of_a_stage() -> None:

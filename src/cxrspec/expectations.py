@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic_core import CoreSchema
 
 from cxrspec.fields import Count, Fields, Identifier, ShortForm, Text
 
@@ -74,6 +75,14 @@ class PoolExpectations(Fields):
         own = set(cls.model_fields) - {"tallies"}
         tallies = {key: claim for key, claim in value.items() if key not in own}
         return {key: claim for key, claim in value.items() if key in own} | ({"tallies": tallies} if tallies else {})
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Let the counts of the task stand beside the others, as in YAML."""
+        found = handler(schema)
+        own = handler.resolve_ref_schema(found)
+        own["additionalProperties"] = own["properties"].pop("tallies")["anyOf"][0]["additionalProperties"]
+        return found
 
 
 class Expectations(PoolExpectations):

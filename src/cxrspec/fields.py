@@ -9,7 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, GetCoreSchemaHandler, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StringConstraints,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 
@@ -44,6 +52,16 @@ class ShortForm:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Expand before the value is validated."""
         return core_schema.no_info_before_validator_function(self._expanded, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Allow both forms: a short one is as the part of the long form that it becomes."""
+        long = handler(schema)
+        if self.words:
+            return {"anyOf": [{"enum": list(self.words)}, long]}
+        if self.is_list:
+            return {"anyOf": [long["items"], long]}
+        becomes = next(one for one in map(self.expand, ("", 0)) if isinstance(one, Mapping))
+        return {"anyOf": [handler.resolve_ref_schema(long)["properties"][next(iter(becomes))], long]}
 
     def _expanded(self, value: Any) -> Any:
         long = self.expand(value)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from cxrspec.claims import Claim, claim_table
 from cxrspec.compiler import Compiled, compile_definition, unnamed_shards
 from cxrspec.containment import check_containment
 from cxrspec.definition import Definition
+from cxrspec.description import description_of
 from cxrspec.digest import combined_id, json_text, short_id
 from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
 from cxrspec.files import write_whole
@@ -21,8 +22,6 @@ from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.sources import Store
 from cxrspec.sources.store import hash_file
-
-IDENTITY: Final = ("benchmark", "definition_version", "supersedes")
 
 
 @dataclass
@@ -108,7 +107,7 @@ def check_frozen(definition: Definition, lock: Lock, registry: Registry) -> list
         hint = f"Start the next version with '{command}', which takes the changes along, then restore this file"
         raise RegistryError(Issue("frozen-changed", where, message, hint))
     said = {"supersedes": lock.document.get("supersedes"), **lock.document["description"]}
-    mended = changed_fields(said, {"supersedes": definition.supersedes, **_description(definition)})
+    mended = changed_fields(said, {"supersedes": definition.supersedes, **description_of(definition)})
     if not mended:
         return []
     return [Issue("note", where, f"mended since it was frozen, without effect on any score: {listed(mended)}")]
@@ -143,7 +142,7 @@ def lock_document(compiled: Compiled) -> dict[str, Any]:
         "supersedes": definition.supersedes,
         "definition": definition.score_relevant(),
         "definition_digest": definition.digest,
-        "description": _description(definition),
+        "description": description_of(definition),
         "sources": _sources(compiled),
         "roster": {"digest": compiled.roster.digest, **compiled.roster_counts},
         "subsets": {
@@ -156,10 +155,6 @@ def lock_document(compiled: Compiled) -> dict[str, Any]:
         },
         "combined_id": combined_id(digests),
     }
-
-
-def _description(definition: Definition) -> dict[str, Any]:
-    return {name: value for name, value in definition.descriptive().items() if name not in IDENTITY}
 
 
 def _sources(compiled: Compiled) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""Own DVC's view of the registry: the stages of `dvc.yaml` and `registry/dvc.yaml`, written from the locks.
+"""Own DVC's view of the registry: stages and artifacts of `dvc.yaml` and `registry/dvc.yaml`, written from the locks.
 
-Only the block between the two marks is ours; stages outside it are their author's. DVC itself is called as a command.
+Only the blocks between our marks are ours; what stands outside is its author's. DVC itself is called as a command.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,11 +22,17 @@ from cxrspec.registry import Registry
 
 BEGIN: Final = "  # -- begin: written by cxrspec from the locks, one freeze and one score per definition"
 END: Final = "  # -- end: written by cxrspec"
+ARTIFACTS: Final = ("  # -- begin: artifacts, one per definition, written by cxrspec", "  # -- end: artifacts")
+
+
+def artifact_name(reference: Reference) -> str:
+    """Return the name of a definition's artifact; DVC allows no `@` and no dot in it, and no two may share one."""
+    return f"{reference.benchmark}_{reference.version.replace('.', '_')}"
 
 
 def stage_name(step: str, reference: Reference) -> str:
-    """Return the name of a stage; DVC allows no `@` and no dot in it, and no two references may share one."""
-    return f"{step}-{reference.benchmark}_{reference.version.replace('.', '_')}"
+    """Return the name of a stage, for which DVC has the same rules."""
+    return f"{step}-{artifact_name(reference)}"
 
 
 def update_pipelines(registry: Registry) -> list[Path]:
@@ -52,7 +60,8 @@ def _outdated(registry: Registry) -> Iterator[tuple[Path, str]]:
         if not path.is_file() and not wanted:
             continue
         old = path.read_text(encoding="utf-8") if path.is_file() else f"stages:\n{BEGIN}\n{END}\n"
-        new = _with_block(old, list(_stages(wanted, registry, path.parent)), registry.name(path))
+        new = _with_block(old, (BEGIN, END), list(_stages(wanted, registry, path.parent)), registry.name(path))
+        new = _with_artifacts(new, wanted, registry, path)
         if new != old or not path.is_file():
             yield path, new
 
@@ -97,12 +106,30 @@ def _keep_here(file: Path) -> None:
         write_whole(file, f"{text.rstrip()}\n  push: false\n".encode())
 
 
-def _with_block(text: str, lines: list[str], name: str) -> str:
-    begin, end = text.find(BEGIN), text.find(END)
+def _with_block(text: str, marks: tuple[str, str], lines: list[str], name: str) -> str:
+    begin, end = map(text.find, marks)
     if not 0 <= begin < end:
-        message = "has no block for the stages of the locks"
-        raise RegistryError(Issue("file-unsafe", name, message, f"Put these two lines under 'stages:'\n{BEGIN}\n{END}"))
-    return text[:begin] + "\n".join([BEGIN, *lines]) + "\n" + text[end:]
+        kind = "stages" if marks[0] == BEGIN else "artifacts"
+        hint = "\n".join((f"Put these two lines under '{kind}:'", *marks))
+        raise RegistryError(Issue("file-unsafe", name, f"has no block for the {kind} of the locks", hint))
+    return text[:begin] + "\n".join([marks[0], *lines]) + "\n" + text[end:]
+
+
+def _with_artifacts(text: str, locks: list[Lock], registry: Registry, path: Path) -> str:
+    """List each definition in DVC's registry, where `dvc artifacts get` finds it by an annotated tag."""
+    if locks and not re.search("^artifacts:", text, flags=re.MULTILINE):
+        text = "\n".join((text.rstrip("\n"), "artifacts:", *ARTIFACTS, ""))
+    lines = [line for lock in locks for line in _artifact(lock, registry, path.parent)]
+    return _with_block(text, ARTIFACTS, lines, registry.name(path)) if locks else text
+
+
+def _artifact(lock: Lock, registry: Registry, folder: Path) -> Iterator[str]:
+    labels = ["cxrspec", lock.definition["task"], lock.reference.benchmark]
+    yield f"  {artifact_name(lock.reference)}:"
+    yield f"    path: {_relative(registry.folder(lock.reference), folder)}"
+    yield "    type: benchmark-definition"
+    yield f"    desc: {json.dumps(lock.document['description'].get('title', str(lock.reference)), ensure_ascii=False)}"
+    yield f"    labels: [{', '.join(labels)}]"
 
 
 def _stages(locks: Iterable[Lock], registry: Registry, folder: Path) -> Iterator[str]:
@@ -144,8 +171,8 @@ def _leaderboard_stage(locks: list[Lock], registry: Registry, folder: Path) -> I
     yield "    deps:"
     benchmarks = sorted({lock.reference.benchmark for lock in locks})
     reported = [registry.reported_folder(benchmark) for benchmark in benchmarks]
-    reports = [registry.folder(lock.reference) / "reports" for lock in locks]
-    for path in (*reports, *(path for path in reported if path.is_dir())):
+    read = [path for lock in locks for path in _read_by_leaderboard(lock, registry)]
+    for path in (*read, *(path for path in reported if path.is_dir())):
         yield f"      - {_relative(path, folder)}"
     yield "    outs:"
     for lock in locks:
@@ -154,6 +181,16 @@ def _leaderboard_stage(locks: list[Lock], registry: Registry, folder: Path) -> I
     yield "    metrics:"
     for lock in locks:
         yield from _out(registry.folder(lock.reference) / "metrics.json", folder, cache=False)
+
+
+def _read_by_leaderboard(lock: Lock, registry: Registry) -> Iterator[Path]:
+    """Yield what a leaderboard is made of: reports, caveats, and what systems are tested against each other by."""
+    reference = lock.reference
+    yield registry.spec_path(reference)
+    yield registry.lock_path(reference)
+    yield from (registry.table_path(reference, table) for table in lock.tables if not table.endswith(".covariates"))
+    yield registry.folder(reference) / "submissions"
+    yield registry.folder(reference) / "reports"
 
 
 def _out(path: Path, folder: Path, **settings: bool) -> Iterator[str]:

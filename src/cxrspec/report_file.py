@@ -68,6 +68,8 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
 def _absent(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is not there inside the parts, so that whoever shows a report finds all of it."""
     yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
+    if report.get("overlap"):
+        yield from (f"overlap.{part}" for part in ("bound", "subsets") if part not in report["overlap"])
     yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
     for i, score in enumerate(report["scores"]):
         yield from (f"scores[{i}].{part}" for part in _OF_SCORE if part not in score)

@@ -84,25 +84,33 @@ def evaluate_submission(
     """Compute the report of a submission without its overlap and without writing it; raises as `score` does."""
     need = need_of(submission, lock)
     read = check_submission(submission, lock, registry, system)
-    task = task_of(lock)
-    covariates = {
-        name: registry.read_table(lock.reference, f"{name}.covariates", lock.tables[f"{name}.covariates"])
-        for name in sorted(task.divided_subsets(submission.protocol))
-    }
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset, covariates)
-    evaluation = task.evaluate(given)
+    evaluation = task_of(lock).evaluate(_given(submission, lock, registry, read))
     for one in evaluation.scores:
         one["signature"] = signature(lock, need, one)
     notes = (*read.notes, *evaluation.notes)
     return _report(submission, lock, need, evaluation, read, notes), notes
 
 
+def resampled_means(submission: Submission, lock: Lock, registry: Registry) -> Mapping[str, Any]:
+    """Return, per metric that has a value, its mean on each resample of each interval; raises as `score` does."""
+    read = check_submission(submission, lock, registry, submission.system)
+    return task_of(lock).evaluate(_given(submission, lock, registry, read)).resampled
+
+
+def _given(submission: Submission, lock: Lock, registry: Registry, read: ReadPredictions) -> EvaluationInput:
+    """Return everything that a score is computed from; covariates are read where a metric asks for strata."""
+    covariates = {
+        name: registry.read_table(lock.reference, f"{name}.covariates", lock.tables[f"{name}.covariates"])
+        for name in sorted(task_of(lock).divided_subsets(submission.protocol))
+    }
+    return EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset, covariates)
+
+
 def drawing(submission: Submission, lock: Lock, registry: Registry, item_id: str, finding: str) -> Drawing:
     """Return what a picture of one item and finding of a submission shows; raises as `score` does."""
     read = check_submission(submission, lock, registry, submission.system)
-    given = EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset)
     try:
-        drawn = task_of(lock).drawing(given, item_id, finding)
+        drawn = task_of(lock).drawing(_given(submission, lock, registry, read), item_id, finding)
     except ValueError as error:
         raise SubmissionError(Issue("item-missing", "--picture", str(error), "Write ITEM:FINDING")) from None
     if drawn is None:

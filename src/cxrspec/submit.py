@@ -26,7 +26,6 @@ from cxrspec.submission import (
     submission_text,
     task_of,
 )
-from cxrspec.tasks import PredictionNeed
 from cxrspec.training import FORMS, UNKNOWN, Declared, Holds, Trained, names_text
 
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".gz", ".zip", ".parquet", ".npz")
@@ -169,9 +168,8 @@ def repeat(old: Reference, system: str, new: Reference, registry: Registry) -> R
     """
     submission = load_submission(registry, old, system)
     old_lock, new_lock = registry.read_lock(old), registry.read_lock(new)
-    need = need_of(submission, old_lock)
-    issues = submission_issues(submission, old_lock, need, system)
-    if issues or (issues := list(_differences(submission, old_lock, new_lock, need))):
+    issues = submission_issues(submission, old_lock, need_of(submission, old_lock), system)
+    if issues or (issues := list(repetition_issues(submission, old_lock, new_lock))):
         raise SubmissionError(issues)
     return Request(
         new_lock.reference,
@@ -195,10 +193,10 @@ def _given_again(entry: str | IdList, submission: Submission, registry: Registry
     return TrainingList(data, entry.file, entry.holds)
 
 
-def _differences(submission: Submission, old: Lock, new: Lock, need: PredictionNeed) -> Iterator[Issue]:
+def repetition_issues(submission: Submission, old: Lock, new: Lock) -> Iterator[Issue]:
     """Yield why predictions made for one definition version are none for another."""
     where = f"--from {old.reference}/{submission.system}"
-    for name in need.subsets:
+    for name in need_of(submission, old).subsets:
         ours, theirs = old.subset_ids[name], new.subset_ids.get(name)
         if ours != theirs:
             message = f"subset {name} is {theirs or 'absent'} in {new.reference}, {ours} in {old.reference}"

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and errors, everywhere the same, without the time that rich takes to load
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
+        "max_content_width": 80,
         # a flag that is a bool from the start spares typer the pydantic by which it reads any other value
-        "default_map": {"help": False, "list": {"help": False}},
+        "default_map": {
+            "help": False,
+            "install_completion": False,
+            "show_completion": False,
+            "list": {"help": False},
+        },
     },
 )
 
@@ -76,12 +80,35 @@ def reference_parser(*, subset: bool = False, system: bool = False) -> Callable[
     return parse
 
 
+def complete_reference(*, system: bool = False) -> Callable[[str], list[str]]:
+    """Return what a shell completes a reference by: the definitions of the project, with `system` their systems too."""
+
+    def complete(incomplete: str) -> list[str]:
+        try:
+            registry = open_registry()
+        except CxrspecError:  # outside a project there is nothing to complete
+            return []
+        found = [str(one) for one in {*registry.authored(), *registry.frozen()}]
+        if system and "/" in incomplete:
+            found = [f"{one}/{name}" for one in registry.frozen() for name in registry.systems(one)]
+        return sorted(one for one in found if one.startswith(incomplete))
+
+    return complete
+
+
 parse_definition = reference_parser()
 parse_scored = reference_parser(system=True)
 
-DefinitionArgument = Annotated[Reference, typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION")]
+complete_definition = complete_reference()
+complete_scored = complete_reference(system=True)
+
+DefinitionArgument = Annotated[
+    Reference,
+    typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION", autocompletion=complete_definition),
+]
 ScoredArguments = Annotated[
-    list[Reference] | None, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]")
+    list[Reference] | None,
+    typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]", autocompletion=complete_scored),
 ]
 ScoredArgument = Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION/SYSTEM")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -1,4 +1,4 @@
-"""Own the commands about definitions: list, show, validate, new, freeze, items, fetch."""
+"""Own the commands about definitions: list, show, validate, freeze, items, fetch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from cxrspec.cli.application import (
     UsageError,
     app,
     chosen,
+    complete_definition,
+    complete_scored,
     leave,
     open_registry,
     open_store,
@@ -60,7 +62,10 @@ def list_definitions(as_json: JsonOption = False) -> None:
 
 @app.command(epilog="Example: cxrspec show nih-cxr14-findings@adjudicated-pool-v1/metadata-only")
 def show(
-    reference: Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]")],
+    reference: Annotated[
+        Reference,
+        typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]", autocompletion=complete_scored),
+    ],
     picture: Annotated[
         str | None,
         typer.Option(metavar="ITEM:FINDING", help="Draw this item of a localizer as SVG, on standard output."),
@@ -71,6 +76,7 @@ def show(
 
     With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
     """
+    from cxrspec.description import current_description
     from cxrspec.report import terminal
     from cxrspec.report_file import read_report
 
@@ -80,13 +86,21 @@ def show(
         typer.echo(_picture(registry, reference, picture))
         return
     if reference.system is None:
-        print_json(lock.document) if as_json else terminal.show_lock(lock.document, lock.subset_ids)
+        description = current_description(lock, registry)
+        if as_json:
+            print_json({**lock.document, "description": description})
+        else:
+            terminal.show_lock(lock.document, lock.subset_ids, description)
         return
     report = read_report(registry, reference, reference.system)
     if report is None:
         where = registry.name(registry.report_path(reference, reference.system))
         raise RegistryError(Issue("table-missing", where, "there is no report", f"Run 'cxrspec score {reference}'"))
-    print_json(report) if as_json else terminal.show_report(report)
+    if as_json:
+        print_json(report)
+        return
+    terminal.show_report(report)
+    terminal.show_list("caveats", current_description(lock, registry).get("caveats", ()))
 
 
 def _picture(registry: Registry, reference: Reference, wanted: str) -> str:
@@ -145,28 +159,11 @@ def _definition_path(registry: Registry, text: str) -> Path:
     return path.parent.resolve() / path.name
 
 
-@app.command(epilog="Example: cxrspec new nih-cxr14-findings@adjudicated-pool-v1 adjudicated-pool-v2")
-def new(
-    reference: DefinitionArgument,
-    version: Annotated[str, typer.Argument(metavar="NEW_VERSION")],
-    change: Annotated[str | None, typer.Option(help="What differs, in one sentence.")] = None,
-) -> None:
-    """Start the next definition version from an existing one.
-
-    Comments and order stay, and no source is opened.
-    """
-    from cxrspec.authoring import start_version
-    from cxrspec.report import terminal
-
-    registry = open_registry()
-    started = start_version(reference, version, registry, change=change)
-    terminal.say(f"wrote {registry.name(registry.spec_path(started))}; edit it, then run 'cxrspec freeze {started}'")
-
-
 @app.command(epilog="Example: cxrspec freeze nih-cxr14-findings@adjudicated-pool-v1")
 def freeze(
     references: Annotated[
-        list[Reference] | None, typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION")
+        list[Reference] | None,
+        typer.Argument(parser=parse_definition, metavar="BENCHMARK@VERSION", autocompletion=complete_definition),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every definition of specs/.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Compile again and compare; write nothing.")] = False,

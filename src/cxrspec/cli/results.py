@@ -131,13 +131,22 @@ def curves(
 def leaderboard(
     names: Annotated[list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write Markdown and JSON beside the lock.")] = False,
+    all_versions: Annotated[
+        bool, typer.Option("--all-versions", help="Also say which versions have comparable scores.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show systems with intervals, counts and signatures."""
+    """Show systems with rank groups, intervals, counts and signatures.
+
+    Systems are ranked within one definition version, never across; those that a paired test does not separate share a
+    rank.
+    """
+    from cxrspec.comparison import comparable_pairs
     from cxrspec.report import terminal
     from cxrspec.report.board import has_entries
     from cxrspec.report.leaderboard import leaderboard as gather
     from cxrspec.report.leaderboard import write_leaderboard
+    from cxrspec.report.versions import show_pairs
 
     registry = open_registry()
     boards: list[dict[str, Any]] = []
@@ -149,11 +158,15 @@ def leaderboard(
             if not as_json:
                 terminal.show_board(board)
 
-    failed = run_each(frozen_references(names, registry), one)
+    named = frozen_references(names, registry)
+    failed = run_each(named, one)
+    pairs = comparable_pairs({one.benchmark for one in named}, registry) if all_versions else []
     if as_json:
-        print_json(boards)
+        print_json({"boards": boards, "versions": pairs} if all_versions else boards)
     elif not boards and not failed:
         terminal.note("no definition has a submission or a reported result yet")
+    if pairs and not as_json:
+        show_pairs(pairs)
     leave(failed)
 
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 TABLE_SIZE: Final = 16
 """A publication with more values than this reports a table, which stands in its own file."""
 _FIRST_NUMBER: Final = re.compile(r"\[?(-?[0-9]+(\.[0-9]+)?)")
+PLACED: Final = ("scored", "overlap", "undefined")
+"""States that have numbers to show, in the order of a table; only the first is ranked."""
 WIDE: Final = 6
 """A protocol with more numbers than this has a row per number and finding, and a column per system."""
 OVERLAP_MEANS: Final = "overlap: how much of what is scored the training data cover, as their author declares them"
@@ -24,6 +26,7 @@ def is_wide(board: Mapping[str, Any], protocol: str) -> bool:
 def wide_rows(board: Mapping[str, Any], protocol: str, *, findings: bool) -> Iterator[tuple[str, ...]]:
     """Yield (number, finding, one cell per system) of every number: its mean, then with `findings` each finding."""
     rows = ranked(board, protocol)
+    yield ("rank", "", *map(rank_text, rows))
     for name in metric_names(board, protocol):
         scores = [row["scores"][name] for row in rows]
         yield (metric_heading(name, rows), "mean", *map(interval_text, scores))
@@ -47,22 +50,44 @@ def metric_names(board: Mapping[str, Any], protocol: str) -> list[str]:
 
 
 def ranked(board: Mapping[str, Any], protocol: str) -> list[Mapping[str, Any]]:
-    """Return the scored systems of a protocol, best first by its first metric; undefined values come last."""
+    """Return the systems of a protocol that have numbers: the ranked ones best first, then overlap, then undefined."""
     first = metric_names(board, protocol)[0]
-    rows = [row for row in board["systems"] if row["state"] == "scored" and row["protocol"] == protocol]
+    rows = [row for row in board["systems"] if row["state"] in PLACED and row["protocol"] == protocol]
 
-    def key(row: Mapping[str, Any]) -> tuple[bool, float, str]:
+    def key(row: Mapping[str, Any]) -> tuple[int, bool, float, str]:
         value = row["scores"][first]["value"]
-        return (value is None, -(value or 0.0), row["system"])
+        return (PLACED.index(row["state"]), value is None, -(value or 0.0), row["system"])
 
     return sorted(rows, key=key)
+
+
+def rank_text(row: Mapping[str, Any]) -> str:
+    """Write the rank groups of a system, or the state that keeps it from having one."""
+    if row["state"] != "scored":
+        return str(row["state"])
+    return ", ".join(map(str, row["rank"])) if row["rank"] else "not tested"
+
+
+def ranking_texts(board: Mapping[str, Any], protocol: str) -> Iterator[str]:
+    """Yield what the ranks of a protocol mean, and why systems have none."""
+    rows = ranked(board, protocol)
+    first = metric_names(board, protocol)[0]
+    interval = rows[0]["scores"][first]["intervals"][0]
+    if sum(row["state"] == "scored" for row in rows) > 1:
+        test = f"a paired bootstrap of {first} ({interval['level']:.0%}, by {interval['unit']}, uncorrected)"
+        yield f"Systems that share a rank are not separated by {test}."
+    for row in rows:
+        if row["state"] == "overlap":
+            yield f"{row['system']} is not ranked: {row['reason']}."
+        elif row["state"] == "scored" and not row["rank"]:
+            yield f"{row['system']} was not tested against others: {row['reason']}."
 
 
 def unranked_texts(board: Mapping[str, Any]) -> Iterator[str]:
     """Yield why each system that has no row stands in no table."""
     for row in board["systems"]:
-        if row["state"] != "scored":
-            yield f"{row['system']}: {row['reason']}"
+        if row["state"] not in PLACED:
+            yield f"{row['system']}: {row['state']}: {row['reason']}"
 
 
 def metric_heading(metric: str, rows: list[Mapping[str, Any]]) -> str:
@@ -101,6 +126,12 @@ def strata_in_order(strata: Mapping[str, Any]) -> list[str]:
 def training_text(row: Mapping[str, Any]) -> str:
     """Write what a system was trained on, and how much of what is scored that covers."""
     return f"{row['trained_on']}; overlap: {overlap_text(row['overlap'])}"
+
+
+def is_covered(overlap: Mapping[str, Any] | None) -> bool:
+    """Return whether the training data are known to cover, or may cover, some of what is scored."""
+    counts = overlap["subsets"].values() if overlap else ()
+    return any(one["items"] or one["groups"] for one in counts)
 
 
 def overlap_text(overlap: Mapping[str, Any] | None) -> str:
@@ -175,16 +206,21 @@ def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[
         yield _table_row(("number", "finding", *(row["system"] for row in rows)))
         yield f"|---|---|{'---|' * len(rows)}"
         yield from map(_table_row, wide_rows(board, protocol, findings=True))
+        yield from ("", *ranking_texts(board, protocol))
         yield from ("", *(f"- {row['system']} was trained on: {_one_line(training_text(row))}" for row in rows), "")
         yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
         return
-    yield _table_row(("system", *(metric_heading(name, rows) for name in metrics), "n", "overlap", "trained on"))
-    yield f"|---|{'---|' * len(metrics)}---|---|---|"
+    headings = (metric_heading(name, rows) for name in metrics)
+    yield _table_row(("rank", "system", *headings, "n", "overlap", "trained on"))
+    yield f"|---|---|{'---|' * len(metrics)}---|---|---|"
     for row in rows:
         cells = [interval_text(row["scores"][name]) for name in metrics]
-        count = row["scores"][metrics[0]]["n_items"]
-        yield _table_row((row["system"], *cells, f"{count:,}", overlap_text(row["overlap"]), row["trained_on"]))
-    yield from ("", OVERLAP_MEANS, "")
+        count = f"{row['scores'][metrics[0]]['n_items']:,}"
+        known = (overlap_text(row["overlap"]), row["trained_on"])
+        yield _table_row((rank_text(row), row["system"], *cells, count, *known))
+    yield ""
+    yield from (f"{text}\n" for text in ranking_texts(board, protocol))
+    yield from (OVERLAP_MEANS, "")
     yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
 
 

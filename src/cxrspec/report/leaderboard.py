@@ -5,32 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cxrspec.description import current_description
 from cxrspec.digest import json_text
 from cxrspec.errors import SubmissionError
 from cxrspec.files import write_whole
 from cxrspec.lock import Lock
+from cxrspec.ranks import Ranks, rank_systems
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.report.board import markdown
+from cxrspec.report.board import PLACED, is_covered, markdown, metric_names, overlap_text, protocols, ranked
 from cxrspec.report_file import read_report
 from cxrspec.reported import load_reported
 from cxrspec.submission import load_submission, task_of
 
 
-def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
+def leaderboard(reference: Reference, registry: Registry, *, ranks: bool = True) -> dict[str, Any]:
     """Gather the leaderboard of a definition version as plain values; only a report that fits the lock is shown.
+
+    Without `ranks` no predictions are read, and no system is tested against another.
 
     Raises:
         RegistryError: if the definition is not frozen or a report is damaged.
         DefinitionError: if a file of reported results is faulty.
     """
     lock = registry.read_lock(reference)
+    description = current_description(lock, registry)
     systems = [_row(lock, system, registry) for system in registry.systems(reference)]
     reported = [entry.as_json() for entry in load_reported(registry, reference.benchmark)]
     counts = ("items", "groups", "positives", "none", "boxes")
-    return {
+    board = {
         "reference": str(lock.reference),
-        "title": lock.document["description"].get("title", ""),
+        "title": description.get("title", ""),
         "definition_digest": lock.definition_digest,
         "subsets": {
             name: {"id": lock.subset_ids[name], **{key: subset[key] for key in counts if key in subset}}
@@ -39,8 +44,27 @@ def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
         "metrics": task_of(lock).reported_metrics(),
         "systems": systems,
         "reported": [entry for entry in reported if entry.get("reference") in (None, str(lock.reference))],
-        "caveats": lock.document["description"].get("caveats", []),
+        "caveats": description.get("caveats", []),
     }
+    if ranks:
+        for protocol in protocols(board):
+            _rank(board, protocol, lock, registry)
+    return board
+
+
+def _rank(board: Mapping[str, Any], protocol: str, lock: Lock, registry: Registry) -> None:
+    """Give the scored systems of a protocol their rank groups, by its first metric."""
+    metric = metric_names(board, protocol)[0]
+    rows = [row for row in ranked(board, protocol) if row["state"] == "scored"]
+    intervals = {row["system"]: row["scores"][metric]["intervals"][0] for row in rows}
+    testable = [system for system, interval in intervals.items() if interval["low"] is not None]
+    found = Ranks()
+    if testable:
+        found = rank_systems(lock, metric, testable, intervals[testable[0]]["level"], registry)
+    for row in board["systems"]:
+        if row["system"] in intervals:
+            row["rank"] = found.groups.get(row["system"])
+            row["reason"] = found.untested.get(row["system"]) or intervals[row["system"]]["reason"]
 
 
 def public_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
@@ -62,7 +86,7 @@ def write_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any
     values = {
         row["system"]: {name: score["value"] for name, score in row["scores"].items() if score["value"] is not None}
         for row in board["systems"]
-        if row["state"] == "scored"
+        if row["state"] in PLACED
     }
     texts = {
         "leaderboard.md": markdown(board).encode(),
@@ -106,12 +130,17 @@ def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
 def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("value", "reason", "intervals", "n_items", "n_groups", "subset", "signature")
     of_finding = ("value", "reason", "n_items", "n_positive", "n_negative", "intervals")
+    first = report["scores"][0]
+    overlap = report.get("overlap")
+    covered = f"its training data cover {overlap_text(overlap)}" if is_covered(overlap) else None
     return {
         "system": report["system"],
-        "state": "scored",
+        "state": "undefined" if first["value"] is None else "overlap" if covered else "scored",
+        "reason": first["reason"] or covered,
+        "rank": None,
         "protocol": report["protocol"],
         "trained_on": report["trained_on"],
-        "overlap": report.get("overlap"),
+        "overlap": overlap,
         "n_left_aside": report["predictions"]["n_left_aside"],
         "scores": {
             score["metric"]: {

@@ -21,7 +21,9 @@ from cxrspec.report.board import (
     metric_names,
     overlap_text,
     protocols,
+    rank_text,
     ranked,
+    ranking_texts,
     reported_text,
     strata_in_order,
     training_text,
@@ -49,12 +51,12 @@ def out() -> Console:
 
 def say(line: str, style: str = "") -> None:
     """Print one line of a result as it is, without markup."""
-    out().print(Text(_harmless(line), style), soft_wrap=True)
+    out().print(Text(harmless(line), style), soft_wrap=True)
 
 
 def note(line: str) -> None:
     """Print a line beside the results, on stderr."""
-    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), _harmless(line)), soft_wrap=True)
+    Console(stderr=True, highlight=False).print(Text.assemble(("note: ", "yellow"), harmless(line)), soft_wrap=True)
 
 
 @contextmanager
@@ -64,7 +66,7 @@ def working(what: str) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    with console.status(Text(_harmless(what))):
+    with console.status(Text(harmless(what))):
         yield
 
 
@@ -73,16 +75,16 @@ def show_issues(issues: Iterable[Issue], *, kind: str = "error") -> None:
     console = Console(stderr=True, highlight=False)
     style = "red" if kind == "error" else "yellow"
     for issue in issues:
-        console.print(Text.assemble((f"{kind}: ", style), _harmless(str(issue))), soft_wrap=True)
+        console.print(Text.assemble((f"{kind}: ", style), harmless(str(issue))), soft_wrap=True)
 
 
 def show_listing(rows: list[dict[str, Any]]) -> None:
     """Print the definitions with their state."""
-    table = _table("definition", "state", "subsets", "systems")
+    table = new_table("definition", "state", "subsets", "systems")
     for row in rows:
         subsets = ", ".join(f"{name} {count:,}" for name, count in row["subsets"].items())
         style = "green" if row["state"] == "frozen" else "yellow"
-        _add(table, row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
+        add_row(table, row["reference"], Text(row["state"], style), subsets, ", ".join(row["systems"]))
     out().print(table)
 
 
@@ -106,26 +108,28 @@ def show_undefined(reference: Reference, report: Mapping[str, Any]) -> None:
     )
 
 
-def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str]) -> None:
-    """Print what a frozen definition is: identity, subsets with counts, sources with pins and licences, caveats."""
-    description = document["description"]
+def show_lock(document: Mapping[str, Any], subset_ids: Mapping[str, str], description: Mapping[str, Any]) -> None:
+    """Print what a frozen definition is: identity, subsets with counts, sources with pins and licences, caveats.
+
+    The description is today's, in which a caveat may have been added since.
+    """
     say(f"{document['benchmark']}@{document['definition_version']}  {description.get('title', '')}", "bold")
     say(f"definition {document['definition_digest'][:16]}, all subsets together {document['combined_id']}")
-    counts = _table("subset", "id", "items", "groups", "n positive")
+    counts = new_table("subset", "id", "items", "groups", "n positive")
     for name, subset in document["subsets"].items():
         positives = ", ".join(f"{finding} {n:,}" for finding, n in subset.get("positives", {}).items())
-        _add(counts, name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
+        add_row(counts, name, subset_ids[name], f"{subset['items']:,}", f"{subset['groups']:,}", positives)
     out().print(counts)
     for name, subset in description.get("subsets", {}).items():
         if "upstream_id" in subset:
             say(f"{name}: its publisher calls this subset {subset['upstream_id']}; our id is {subset_ids[name]}")
-    sources = _table("source", "file", "sha256", "proof", "licence")
+    sources = new_table("source", "file", "sha256", "proof", "licence")
     for source, files in document["sources"].items():
         licence = description.get("sources", {}).get(source, {}).get("licence", "")
         for name, entry in files.items():
-            _add(sources, source, name, entry["sha256"][:16], entry.get("proof", ""), licence)
+            add_row(sources, source, name, entry["sha256"][:16], entry.get("proof", ""), licence)
     out().print(sources)
-    _show_list("caveats", description.get("caveats", ()))
+    show_list("caveats", description.get("caveats", ()))
 
 
 def show_report(report: Mapping[str, Any]) -> None:
@@ -135,10 +139,10 @@ def show_report(report: Mapping[str, Any]) -> None:
     for score in (one for one in report["scores"] if "convention" not in one):
         size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
         say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
-        table = _table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
+        table = new_table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
         for name, entry in score["findings"].items():
             counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
-            _add(table, f"  {name}", interval_text(entry), *counts)
+            add_row(table, f"  {name}", interval_text(entry), *counts)
         out().print(table)
         for covariate in sorted(score.get("strata", {})):
             _show_strata(score, covariate)
@@ -147,19 +151,19 @@ def show_report(report: Mapping[str, Any]) -> None:
         _show_readers(readers)
     say(f"trained on: {report['trained_on']}")
     say(f"overlap: {overlap_text(report.get('overlap'))}; rows left aside: {report['predictions']['n_left_aside']:,}")
-    _show_list("notes", report["notes"])
+    show_list("notes", report["notes"])
 
 
 def _show_strata(score: Mapping[str, Any], covariate: str) -> None:
     """Print what a metric is in every stratum of a covariate, and how many items are in none."""
-    table = _table(f"  {covariate}", "finding", score["kind"], "n items", "n positive", "n negative")
+    table = new_table(f"  {covariate}", "finding", score["kind"], "n items", "n positive", "n negative")
     strata = score["strata"][covariate]
     for name in strata_in_order(strata):
         one = strata[name]
-        _add(table, f"  {name}", "mean", interval_text(one), f"{one['n_items']:,}", "", "")
+        add_row(table, f"  {name}", "mean", interval_text(one), f"{one['n_items']:,}", "", "")
         for finding, entry in one["findings"].items():
             counts = (f"{entry[key]:,}" for key in ("n_items", "n_positive", "n_negative"))
-            _add(table, "", finding, interval_text(entry), *counts)
+            add_row(table, "", finding, interval_text(entry), *counts)
     out().print(table)
     if missing := score["n_in_no_stratum"][covariate]:
         say(f"  {missing:,} of {score['n_items']:,} items have no stratum of {covariate}")
@@ -169,9 +173,9 @@ def _show_readers(scores: Sequence[Mapping[str, Any]]) -> None:
     """Print the readers below curves: counts by convention, then each reader's point with the margins over it."""
     for rows in (count_rows(scores), point_rows(scores)):
         heading, *found = rows
-        table = _table(*heading)
+        table = new_table(*heading)
         for cells in found:
-            _add(table, *cells)
+            add_row(table, *cells)
         out().print(table)
     metric, signature = scores[0]["metric"], scores[0]["signature"]
     say(f"  {signature.replace(f'|metric:{metric}|', '|metric:(as named)|')}", "dim")
@@ -185,12 +189,12 @@ def show_comparison(found: Mapping[str, Any]) -> None:
         say(f"{metric['metric']} on {metric['subset']} {found['subsets'][metric['subset']]}", "bold")
         say(f"  n = {metric['n_items']:,} of {metric['n_groups']:,} groups")
         heading, *rows = comparison_rows(metric, first, second)
-        table = _table(*heading)
+        table = new_table(*heading)
         for cells in rows:
-            _add(table, *cells)
+            add_row(table, *cells)
         out().print(table)
-    _show_list("what this shows", found["shows"])
-    _show_list("what this does not show", found["does_not_show"])
+    show_list("what this shows", found["shows"])
+    show_list("what this does not show", found["does_not_show"])
     show_issues((Issue(**note) for note in found["notes"]), kind="note")
 
 
@@ -208,12 +212,14 @@ def show_board(board: Mapping[str, Any]) -> None:
             _show_wide(board, protocol, rows)
             continue
         headings = [metric_heading(name, rows) for name in metrics]
-        table = _table(f"{protocol}: system", *headings, "n", "overlap", "trained on")
+        table = new_table("rank", f"{protocol}: system", *headings, "n", "overlap", "trained on")
         for row in rows:
             cells = [interval_text(row["scores"][name]) for name in metrics]
             count = f"{row['scores'][metrics[0]]['n_items']:,}"
-            _add(table, row["system"], *cells, count, overlap_text(row["overlap"]), row["trained_on"])
+            known = (overlap_text(row["overlap"]), row["trained_on"])
+            add_row(table, rank_text(row), row["system"], *cells, count, *known)
         out().print(table)
+        _show_ranking(board, protocol)
         say(f"  {OVERLAP_MEANS}", "dim")
         for row in rows:
             for name in metrics:
@@ -223,14 +229,21 @@ def show_board(board: Mapping[str, Any]) -> None:
     for entry in board["reported"]:
         text = f"  reported, not ranked: {entry['title']}: {reported_text(entry)}"
         say(f"{text} (comparable: {entry['comparable']}; {entry['reason']})", "dim")
+    show_list("  caveats", board["caveats"])
+
+
+def _show_ranking(board: Mapping[str, Any], protocol: str) -> None:
+    for text in ranking_texts(board, protocol):
+        say(f"  {text}", "dim")
 
 
 def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the means of a protocol with many numbers, a column per system; findings stand in the written board."""
-    table = _table(f"{protocol}: number", "", *(row["system"] for row in rows))
+    table = new_table(f"{protocol}: number", "", *(row["system"] for row in rows))
     for cells in wide_rows(board, protocol, findings=False):
-        _add(table, *cells)
+        add_row(table, *cells)
     out().print(table)
+    _show_ranking(board, protocol)
     for row in rows:
         say(f"  {row['system']} was trained on: {training_text(row)}", "dim")
         name, score = next(iter(row["scores"].items()))
@@ -249,25 +262,27 @@ def show_audit(audit: Mapping[str, Any]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for link in audit["links"]:
         mark, style = MARKS[link["state"]]
-        _add(table, Text(f"  {mark}", style), link["name"], Text(link["state"], style), link["detail"])
+        add_row(table, Text(f"  {mark}", style), link["name"], Text(link["state"], style), link["detail"])
     out().print(table)
 
 
-def _add(table: Table, *cells: str | Text) -> None:
+def add_row(table: Table, *cells: str | Text) -> None:
     """Add a row whose cells are shown as they are: a bracket in them is no markup."""
-    table.add_row(*(Text(_harmless(cell)) if isinstance(cell, str) else cell for cell in cells))
+    table.add_row(*(Text(harmless(cell)) if isinstance(cell, str) else cell for cell in cells))
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Write out control characters that a file brought along, so that none of them acts on the terminal."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
+    """Return an empty table without a frame."""
     return Table(*columns, box=None, pad_edge=False, header_style="bold")
 
 
-def _show_list(title: str, lines: Iterable[str]) -> None:
+def show_list(title: str, lines: Iterable[str]) -> None:
+    """Print lines under a title, or nothing where there are none."""
     if found := list(lines):
         say(f"{title}:")
         for line in found:

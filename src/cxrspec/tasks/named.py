@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ FindingName = Annotated[Identifier, Names("finding")]
 
 class NamedFindings(Task):
     """Base of the tasks whose reference columns are findings, one column each."""
+
+    COMPILED: ClassVar[frozenset[str]] = frozenset({"findings", "aliases"})
 
     findings: Annotated[dict[Identifier, Text], Field(min_length=1)]
     """Our name: the source's label. Columns stand in code-point order of our names: key order never matters."""

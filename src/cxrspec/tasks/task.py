@@ -147,6 +147,8 @@ class Evaluation:
     scores: list[dict[str, Any]] = field(default_factory=list)
     fitted: dict[str, Any] = field(default_factory=dict)
     notes: list[Issue] = field(default_factory=list)
+    resampled: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
+    """Per metric that has a value, its mean on each resample [R], one array per interval; paired between systems."""
     tolerance: float | None = None
     """Largest difference between two runs that still counts as equal; None means equal to rounding (1e-12)."""
 
@@ -159,6 +161,8 @@ class Task(Fields):
     """What the Hugging Face hub calls the task in metadata."""
     TALLIES: ClassVar[Mapping[str, str | None]]
     """Names of the counts that `tally` returns and `expect` may claim; the kind of name each is counted by, if any."""
+    COMPILED: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only say how reference columns are compiled: what they change is seen in the frozen tables."""
 
     @classmethod
     @abstractmethod

@@ -125,6 +125,7 @@ class FindingsTask(NamedFindings):
         **dict.fromkeys(("positives", "negatives", "uncertain", "blank", "negatives_or_blank"), "finding"),
         "none": None,
     }
+    COMPILED: ClassVar[frozenset[str]] = NamedFindings.COMPILED | {"labels"}
 
     labels: Labels
     readers: Readers | None = None

@@ -45,7 +45,13 @@ def evaluate(task: FindingsTask, given: EvaluationInput) -> Evaluation:
     for scored in scored_subsets(task, given, result):
         of_subset = [metric for metric in metrics if metric.scored_subset == scored.name]
         divided = _Divided(scored, given.covariates.get(scored.name))
-        result.scores += [scored.score(metric) | divided.scores(metric) for metric in of_subset]
+        scores = [scored.score(metric) | divided.scores(metric) for metric in of_subset]
+        result.scores += scores
+        result.resampled |= {
+            metric.name: scored.resampled_means(metric)
+            for metric, score in zip(of_subset, scores, strict=True)
+            if score["value"] is not None
+        }
         result.notes += scored.notes(given.protocol) + divided.notes
         result.notes += scored.dependence(of_subset)
     order = [metric.name for metric in metrics]
@@ -158,6 +164,11 @@ class ScoredSubset:
             return fields.entry(None, reason)
         values = self.resamples(fields.unit, fields.resamples)[metric.kind]
         return fields.entry(mean_over_findings(values) if column is None else values[:, column], None)
+
+    def resampled_means(self, metric: Metric | ReadersMetric) -> list[Floats]:
+        """Return the mean over the findings on each resample, for each bootstrap interval of a metric."""
+        drawn = [fields for fields in metric.interval if not isinstance(fields, DeLongInterval)]
+        return [mean_over_findings(self.resamples(one.unit, one.resamples)[metric.kind]) for one in drawn]
 
     def resamples(self, unit: str, resamples: int) -> dict[str, Floats]:
         """Return every ranking metric of each finding on each resample [resamples, n_findings], drawn once."""

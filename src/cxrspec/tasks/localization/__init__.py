@@ -116,6 +116,7 @@ class LocalizationTask(NamedFindings):
     NAME: ClassVar[str] = "localization"
     HUB_TASK: ClassVar[str] = "object-detection"
     TALLIES: ClassVar[Mapping[str, str | None]] = {"boxes": "finding", "images_with": "finding", "box_rows": None}
+    COMPILED: ClassVar[frozenset[str]] = NamedFindings.COMPILED | {"boxes"}
 
     boxes: BoxColumns
     frame: Frame

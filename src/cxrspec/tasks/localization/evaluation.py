@@ -63,7 +63,8 @@ def evaluate(task: LocalizationTask, given: EvaluationInput) -> Evaluation:
     table = given.subsets[subset]
     detected = detections(task, given.protocol, given.predictions[subset])
     scored = _Scored(task, given, subset, table, detected)
-    return Evaluation(scores=[scored.score(score) for score in task.scores() if score.metric in metrics])
+    scores = [scored.score(score) for score in task.scores() if score.metric in metrics]
+    return Evaluation(scores=scores, resampled=scored.resampled)
 
 
 def draw(task: LocalizationTask, given: EvaluationInput, item_id: str, finding: str) -> Drawing:
@@ -137,6 +138,7 @@ class _Scored:
         self.reference = {name: Boxes(*reference_arrays(table.column(name))) for name in task.column_names}
         chosen = task.protocols.heatmaps if given.protocol == "heatmaps" else task.protocols.boxes
         self.on_all = chosen is None or chosen.images == "all"
+        self.resampled: dict[str, list[Floats]] = {}
         self._matches: dict[tuple[Any, ...], tuple[Floats, Floats]] = {}
         self._weights: dict[tuple[str, int], Floats] = {}
 
@@ -147,6 +149,9 @@ class _Scored:
         undefined = [name for name, entry in findings.items() if entry["value"] is None]
         reason = f"undefined for {', '.join(undefined)}: no reference box" if undefined else None
         resampled = [entry.pop("resampled") for entry in findings.values()]
+        means = [np.mean(of_findings, axis=0) for of_findings in zip(*resampled, strict=True)]
+        if not reason:
+            self.resampled[score.name] = means
         values = [entry["value"] for entry in findings.values()]
         return {
             "metric": score.name,
@@ -162,8 +167,8 @@ class _Scored:
             "value": None if undefined else sum(values) / len(values),
             "reason": reason,
             "intervals": [
-                fields.entry(None if reason else np.mean([of_finding[i] for of_finding in resampled], axis=0), reason)
-                for i, fields in enumerate(metric.interval)
+                fields.entry(None if reason else of_mean, reason)
+                for fields, of_mean in zip(metric.interval, means, strict=True)
             ],
             "findings": findings,
         }
