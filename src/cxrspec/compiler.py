@@ -15,7 +15,7 @@ from cxrspec.digest import Table, seed_hash_order
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
 from cxrspec.expectations import Expectations, Expected, PoolExpectations
 from cxrspec.items import JoinedItems, SourceFiles
-from cxrspec.selection import stratified_choice
+from cxrspec.selection import per_condition_choice, stratified_choice
 from cxrspec.sources import OpenedFile, Store
 
 if TYPE_CHECKING:
@@ -39,11 +39,6 @@ class Claim:
     def holds(self) -> bool:
         """Whether the count found is as claimed."""
         return self.found is not None and self.expected.allows(self.found)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the count found is the one that was claimed first."""
-        return self.found == (self.expected.value if self.expected.any_of is None else self.expected.any_of[0])
 
     @property
     def is_fatal(self) -> bool:
@@ -115,7 +110,7 @@ class _Compiler:
         expected = (self.definition.expect or {}).get("roster")
         if expected and expected.tallies:  # the labels of all items are decoded only where they are claimed
             every = range(len(items.item_ids))
-            counts |= self.definition.task.tally(self.definition.task.reference_columns(items.only(every)))
+            counts |= self._tally(every, self.definition.task.reference_columns(items.only(every)))
         return table, counts
 
     def subsets(self) -> dict[str, CompiledSubset]:
@@ -155,8 +150,8 @@ class _Compiler:
             issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
         if issues:
             raise DefinitionError(issues)
-        counts = self._counts(chosen) | task.tally(kept)
-        counts["pool"] = self._counts(pool) | task.tally(columns)
+        counts = self._counts(chosen) | self._tally(chosen, kept)
+        counts["pool"] = self._counts(pool) | self._tally(pool, columns)
         if subset.disjoint_from:
             counts["removed_as_disjoint"] = removed
         ids, groups = ([names[i] for i in chosen] for names in (self.items.item_ids, self.items.group_ids))
@@ -183,14 +178,17 @@ class _Compiler:
         select, task = subset.select, self.definition.task
         if select.all:
             return list(range(len(pool)))
-        if select.stratified is None:
+        if select.stratified is None and select.per_condition is None:
             wanted = self._meeting(select)
             return [i for i, row in enumerate(pool) if row in wanted]
         order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
         strata: NDArray[np.bool_] = task.strata(columns)[order]
-        minimum = select.stratified.minimum_positives or 0
         try:
-            chosen = stratified_choice(strata, select.stratified.size, minimum, names=task.strata_names)
+            if select.stratified is None:
+                chosen = per_condition_choice(strata, select.per_condition or {}, names=task.strata_names) >= 0
+            else:
+                size, minimum = select.stratified.size, select.stratified.minimum_positives or 0
+                chosen = stratified_choice(strata, size, minimum, names=task.strata_names)
         except ValueError as error:
             issue = Issue("selection-impossible", f"subset {name}", str(error), "Ask for less, or widen the pool")
             raise DefinitionError(issue) from None
@@ -216,7 +214,7 @@ class _Compiler:
             raise DefinitionError(Issue("item-missing", items.source, message, hint))
         if others:
             self.ignored_ids[items.source] = len(others)
-        return {row for row, item in enumerate(self.items.item_ids) if item in known}
+        return {row for row, name in enumerate(self.items.shared_ids) if name in known}
 
     def _where(self, where: Where) -> set[int]:
         allowed = {text.strip() for text in where.one_of}
@@ -254,6 +252,10 @@ class _Compiler:
         values = {name: Counter(cells[row] for row in rows) for name, cells in self.covariates.items()}
         kept = {name: dict(sorted(found.items())) for name, found in values.items() if len(found) <= COUNTED_VALUES}
         return counts | ({"covariates": kept} if kept else {})
+
+    def _tally(self, rows: Sequence[int], columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+        task, groups = self.definition.task, [self.items.group_ids[row] for row in rows]
+        return {**task.tally(columns), **task.tally_groups(columns, groups)}
 
     def _covariate_table(self, rows: Sequence[int]) -> Table | None:
         if not self.covariates:

@@ -11,10 +11,11 @@ from cxrspec.compiler import Claim, Compiled, compile_definition
 from cxrspec.containment import check_containment
 from cxrspec.definition import Definition
 from cxrspec.digest import combined_id, json_text, short_id
-from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
+from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, SourceError, listed
 from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
 from cxrspec.lock import LOCK_FORMAT, Lock, parse_lock
+from cxrspec.needed import namesake_issues
 from cxrspec.pins import FileSource
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
@@ -64,8 +65,11 @@ def freeze(reference: Reference, registry: Registry, store: Store, *, check: boo
     if lock and _holds(registry, lock):
         _refuse_changed_files(definition, lock, registry, store)
         return Frozen(reference, "unchanged", lock, notes=notes)
-    compiled = compile_definition(definition, store)
-    notes += _claim_notes(compiled, registry)
+    try:
+        compiled = compile_definition(definition, store)
+        notes += _claim_notes(compiled, registry)
+    except (DefinitionError, SourceError) as error:
+        raise type(error)([*error.issues, *namesake_issues(definition, error.issues)]) from error
     state = _write_once(registry, compiled)
     return Frozen(reference, state, registry.read_lock(reference), compiled.claims, notes)
 
@@ -262,10 +266,9 @@ def _refuse_unmet_claims(compiled: Compiled, registry: Registry) -> None:
 
 
 def _near_claims(compiled: Compiled) -> list[Issue]:
-    apart = [claim for claim in compiled.claims if not claim.is_fatal and not claim.is_exact]
-    return [
-        Issue("note", f"expect.{claim.path}", f"claimed {claim.expected}, found {claim.found:,}") for claim in apart
-    ]
+    fine = [claim for claim in compiled.claims if not claim.is_fatal and claim.found is not None]
+    verdicts = [(claim.path, claim.expected.verdict(claim.found or 0)) for claim in fine]
+    return [Issue("note", f"expect.{path}", verdict) for path, verdict in verdicts if verdict]
 
 
 def claim_table(claims: list[Claim]) -> str:
@@ -273,7 +276,7 @@ def claim_table(claims: list[Claim]) -> str:
     rows = [("expected of", "claimed", "found", "")]
     for claim in claims:
         found = "not counted" if claim.found is None else f"{claim.found:,}"
-        rows.append((claim.path, str(claim.expected), found, "" if claim.holds else "differs"))
+        rows.append((claim.path, str(claim.expected), found, "" if claim.holds else f"differs{claim.expected.remark}"))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return "\n".join(
         f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {mark}".rstrip() for a, b, c, mark in rows

@@ -28,6 +28,8 @@ _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _PARTS: Final = ("protocol", "definition_digest", "subsets", "predictions", "trained_on", "scores", "notes")
 _OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
 _OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
+_OF_PART: Final = ("value", "reason", "n_items", "n_groups", "n_missing", "n_excluded")
+_OF_GRADER: Final = ("name", "kind", "sha256")
 _OF_INTERVAL: Final = ("low", "high", "reason")
 
 
@@ -68,12 +70,20 @@ def _absent(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is not there inside the parts, so that whoever shows a report finds all of it."""
     yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
     yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
-    for i, score in enumerate(report["scores"]):
-        yield from (f"scores[{i}].{part}" for part in _OF_SCORE if part not in score)
-        yield from _absent_intervals(f"scores[{i}]", score)
-        for name, entry in score.get("findings", {}).items():
-            yield from (f"scores[{i}].findings.{name}.{part}" for part in _OF_FINDING if part not in entry)
-            yield from _absent_intervals(f"scores[{i}].findings.{name}", entry)
+    for list_name in ("scores", "graded"):
+        for i, score in enumerate(report.get(list_name, ())):
+            yield from _absent_of_score(f"{list_name}[{i}]", score)
+            if list_name == "graded":
+                yield from (f"graded[{i}].grader.{part}" for part in _OF_GRADER if part not in score["grader"])
+
+
+def _absent_of_score(path: str, score: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{path}.{part}" for part in _OF_SCORE if part not in score)
+    yield from _absent_intervals(path, score)
+    for by, needed in (("findings", _OF_FINDING), ("question_types", _OF_PART)):
+        for name, entry in score.get(by, {}).items():
+            yield from (f"{path}.{by}.{name}.{part}" for part in needed if part not in entry)
+            yield from _absent_intervals(f"{path}.{by}.{name}", entry)
 
 
 def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:

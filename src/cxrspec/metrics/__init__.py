@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cxrspec.metrics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from cxrspec.metrics.answers import Reading, Readings, clashing_phrases, exact_match, leading_polarity, token_f1, words
 from cxrspec.metrics.boxes import match_boxes, stack_boxes
 from cxrspec.metrics.heatmaps import heatmap_boxes
 from cxrspec.metrics.intervals import (
@@ -41,13 +43,21 @@ __all__ = [
     "Interval",
     "ProbeFit",
     "ProbeSettings",
+    "Reading",
+    "Readings",
     "average_precision",
     "bootstrap_ranking",
+    "clashing_phrases",
+    "cohen_kappa",
     "count_distinct",
+    "exact_match",
     "fit_probe",
+    "fleiss_kappa",
     "heatmap_boxes",
     "is_coarse",
     "is_constant",
+    "krippendorff_alpha",
+    "leading_polarity",
     "match_boxes",
     "mean_over_findings",
     "percentile_interval",
@@ -57,6 +67,8 @@ __all__ = [
     "stack_boxes",
     "stratified_folds",
     "tied_pair_share",
+    "token_f1",
     "undefined_probe_reason",
     "undefined_reason",
+    "words",
 ]

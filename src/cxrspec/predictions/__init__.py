@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cxrspec.errors import Issue, SubmissionError
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn, align
+from cxrspec.predictions.answers import Answers, ExpectedQuestions, read_answers
 from cxrspec.predictions.heads import OWN_ID_COLUMN, ColumnNames, match_heads
 from cxrspec.predictions.loading import as_submission_error, load_predictions
 from cxrspec.predictions.regions import ExpectedPairs, Heatmaps, PredictedBoxes, read_boxes, read_heatmaps
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
     from cxrspec.predictions.values import Aggregate
 
 __all__ = [
+    "Answers",
     "ColumnNames",
     "Embeddings",
     "ExpectedItems",
     "ExpectedPairs",
+    "ExpectedQuestions",
     "Heatmaps",
     "PredictedBoxes",
     "Scores",
+    "read_answers",
     "read_boxes",
     "read_embeddings",
     "read_heatmaps",

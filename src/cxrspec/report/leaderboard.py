@@ -8,6 +8,7 @@ from typing import Any
 from cxrspec.digest import json_text
 from cxrspec.errors import SubmissionError
 from cxrspec.files import write_whole
+from cxrspec.grades import grade_records
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
@@ -66,6 +67,7 @@ def _row(lock: Lock, system: str, registry: Registry) -> dict[str, Any]:
     """Return a system's scores, or why it has none that may stand beside others."""
     try:
         submission = load_submission(registry, lock.reference, system)
+        grades = grade_records(registry, lock.reference, system)
     except SubmissionError as error:
         return {"system": system, "state": "refused", "reason": str(error.issues[0])}
     report = read_report(registry, lock.reference, system)
@@ -75,7 +77,13 @@ def _row(lock: Lock, system: str, registry: Registry) -> dict[str, Any]:
         return {"system": system, "state": "outdated", "reason": "its report is of another lock; score it again"}
     if report["predictions"]["sha256"] != submission.predictions.sha256:
         return {"system": system, "state": "outdated", "reason": "its report is of other predictions; score it again"}
+    if _grades_of(report) != {one.grades.sha256 for one in grades.values()}:
+        return {"system": system, "state": "outdated", "reason": "its report is of other grades; score it again"}
     return _scores(report)
+
+
+def _grades_of(report: Mapping[str, Any]) -> set[str]:
+    return {score["grader"]["sha256"] for score in report.get("graded", ())}
 
 
 def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
@@ -93,7 +101,9 @@ def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
 def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("value", "reason", "intervals", "n_items", "n_groups", "subset", "signature")
     of_finding = ("value", "reason", "n_items", "n_positive", "n_negative", "intervals")
+    beside = {name: report[name] for name in ("graded", "agreement") if name in report}
     return {
+        **beside,
         "system": report["system"],
         "state": "scored",
         "protocol": report["protocol"],
@@ -103,8 +113,9 @@ def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
             score["metric"]: {
                 **{key: score[key] for key in kept},
                 "findings": {
-                    name: {key: entry[key] for key in of_finding} for name, entry in score["findings"].items()
+                    name: {key: entry[key] for key in of_finding} for name, entry in score.get("findings", {}).items()
                 },
+                **({"question_types": score["question_types"]} if "question_types" in score else {}),
             }
             for score in report["scores"]
         },
