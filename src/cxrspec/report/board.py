@@ -79,6 +79,8 @@ def counts_text(board: Mapping[str, Any], subset: str) -> str:
     """Write the size of a subset and its positives per finding."""
     found = board["subsets"][subset]
     text = f"{subset} {found['id']}: n = {found['items']:,} items of {found['groups']:,} groups"
+    if "closed" in found:
+        text += f"; closed-ended {found['closed']:,}, open-ended {found['open']:,}"
     for key, words in (("positives", "n positive"), ("boxes", "n boxes")):
         if key in found:
             text += f"; {words}: {', '.join(f'{name} {count:,}' for name, count in found[key].items())}"

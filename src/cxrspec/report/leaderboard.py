@@ -28,7 +28,7 @@ def leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
     lock = registry.read_lock(reference)
     systems = [_row(lock, system, registry) for system in registry.systems(reference)]
     reported = [entry.as_json() for entry in load_reported(registry, reference.benchmark)]
-    counts = ("items", "groups", "positives", "none", "boxes")
+    counts = ("items", "groups", "positives", "none", "boxes", "closed", "open")
     return {
         "reference": str(lock.reference),
         "title": lock.document["description"].get("title", ""),
