@@ -87,7 +87,7 @@ title: Nine questions about four cases
 task: vqa
 seed: 5
 sources:
-  made: {kind: file, files: {questions: {path: data/questions.tsv, quotes: literal}}, licence: CC0, attribution: nobody}
+  made: {kind: file, files: {questions: {path: data/questions.tsv, quotes: plain}}, licence: CC0, attribution: nobody}
 items:
   unit: question
   source: made

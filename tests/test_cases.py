@@ -406,7 +406,7 @@ title: Questions about the chosen studies
 task: vqa
 seed: 11
 sources:
-  made: {kind: file, files: {answered: {path: answered.tsv, quotes: literal}}, licence: CC0, attribution: nobody}
+  made: {kind: file, files: {answered: {path: answered.tsv, quotes: plain}}, licence: CC0, attribution: nobody}
 items:
   unit: question
   source: made

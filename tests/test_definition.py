@@ -167,9 +167,9 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("PinnedUrl.sha256", wide, "sources/url/files/a/sha256", OTHER_SHA, True),
     ("HubSource.repository", wide, "sources/hub/repository", "c/d", False),
     ("HubSource.revision", wide, "sources/hub/revision", OTHER_COMMIT, True),
-    ("PinnedPath.quotes", wide, "sources/hub/files/a", {"path": "a.csv", "quotes": "literal"}, True),
-    ("PinnedUrl.quotes", wide, "sources/url/files/a/quotes", "literal", True),
-    ("LocalPath.quotes", wide, "sources/tiny/files/labels", {"path": "data/labels.csv", "quotes": "literal"}, True),
+    ("PinnedPath.quotes", wide, "sources/hub/files/a", {"path": "a.csv", "quotes": "plain"}, True),
+    ("PinnedUrl.quotes", wide, "sources/url/files/a/quotes", "plain", True),
+    ("LocalPath.quotes", wide, "sources/tiny/files/labels", {"path": "data/labels.csv", "quotes": "plain"}, True),
     ("FileSource.doi", wide, "sources/tiny/doi", "10.1/2", True),
     ("FileSource.namesakes", wide, "sources/tiny/namesakes", [{"title": "Another"}], False),
     ("DataSet.title", namesake, "sources/tiny/namesakes", [{"title": "Another"}], False),
@@ -526,6 +526,9 @@ def test_an_empty_protocol_is_none() -> None:
         ({"value": 5, "within": 1}, 7, False),
         ({"any_of": [5, 7]}, 7, True),
         ({"any_of": [5, 7]}, 6, False),
+        ({"stated": {"here": 5, "there": 7}}, 7, True),
+        ({"stated": {"here": 5, "there": 7}}, 6, False),
+        ({"value": 5, "note": "doubtful"}, 6, False),
     ],
 )
 def test_what_a_claim_allows(claim: dict[str, Any], found: int, allowed: bool) -> None:
@@ -534,7 +537,17 @@ def test_what_a_claim_allows(claim: dict[str, Any], found: int, allowed: bool) -
 
 
 @pytest.mark.parametrize(
-    "claim", [{}, {"value": 1, "any_of": [1]}, {"within": 1}, {"any_of": [1], "within": 1}, {"value": 1, "wihtin": 1}]
+    "claim",
+    [
+        {},
+        {"value": 1, "any_of": [1]},
+        {"within": 1},
+        {"any_of": [1], "within": 1},
+        {"value": 1, "wihtin": 1},
+        {"stated": {"here": 1}},
+        {"stated": {"here": 1, "there": 2}, "value": 1},
+        {"note": "doubtful"},
+    ],
 )
 def test_a_claim_is_of_one_form(claim: dict[str, Any]) -> None:
     """A claim that is none of the forms, or two, is refused where it stands."""

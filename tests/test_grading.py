@@ -345,6 +345,16 @@ def test_a_grade_that_no_sheet_gave_is_refused(graded: Questions) -> None:
     assert "0.7 is no grade; allowed are 0.0, 0.5, 1.0" in refusal(graded.score)
 
 
+def test_grades_of_fewer_answers_are_refused(graded: Questions) -> None:
+    """Nothing counts as 0 because nobody graded it."""
+    path = record(graded, filled(graded, GRADES))
+    old = sha256_hex(path.read_bytes())
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    yaml = path.with_suffix(".yaml")
+    yaml.write_text(yaml.read_text().replace(old, sha256_hex(path.read_bytes())))
+    assert "holds grades of 2 answers, not of exactly the 3 that are graded" in refusal(graded.score)
+
+
 # the command line
 
 

@@ -112,16 +112,16 @@ def test_tsv_cells_are_read_literally(small: Questions, text: str) -> None:
     assert text == found.column("answer")[2]
 
 
-def test_quotes_enclose_cells_where_the_definition_does_not_say_literal(small: Questions) -> None:
+def test_quotes_enclose_cells_where_the_definition_does_not_say_plain(small: Questions) -> None:
     """A tab inside quotes is part of its cell then, and stands escaped in the canonical text."""
     lines = tsv(ROWS).replace("the left base", '"left\tbase"')
-    small.freeze(lines, (", quotes: literal", ""))
+    small.freeze(lines, (", quotes: plain", ""))
     found = small.registry.read_subset(Reference("small-vqa", "v1", subset="test"))
     assert "left\tbase" == found.column("answer")[2]
     assert b"left\\tbase" in found.text
 
 
-def test_cells_that_look_enclosed_are_refused_where_quotes_are_literal(small: Questions) -> None:
+def test_cells_that_look_enclosed_are_refused_where_quotes_are_plain(small: Questions) -> None:
     """Doubled quotes inside an enclosed cell give the other convention away."""
     lines = tsv(ROWS).replace("the left base", '"the ""left"" base"')
     assert "quotes" in refusal(lambda: small.freeze(lines))
@@ -167,6 +167,22 @@ def test_a_file_may_lack_types_conditions_and_images(small: Questions) -> None:
     )
     found = small.scores()["closed_accuracy"]
     assert (0.5, {}) == (found["value"], found["question_types"])
+
+
+def test_other_sources_name_all_questions_of_a_case(small: Questions) -> None:
+    """A table and a list by study are joined to numbered items by what these share."""
+    (small.root / "data").mkdir()
+    (small.root / "data" / "studies.csv").write_text("study,sex\ns1,F\ns2,M\ns3,F\ns4,M\n")
+    (small.root / "data" / "list.txt").write_text("s1\ns3\n")
+    frozen = small.freeze(
+        ROWS,
+        ("quotes: plain}}", "quotes: plain}, studies: data/studies.csv, list: data/list.txt}"),
+        ("source: made\n", "source: made/questions\n"),
+        ("group_id: {column: study_id}", "group_id: {column: study_id}\n  joins: {made/studies: study}\n"
+         "  covariates: {sex: {source: made/studies, column: sex}}"),
+        ("test: {where: {column: split, one_of: test}}", "test: {in_list: made/list}"),
+    )  # fmt: skip
+    assert ({"F": 5}, 2) == (frozen.lock.subsets["test"]["covariates"]["sex"], frozen.lock.subsets["test"]["groups"])
 
 
 # the published definition, on a made-up file of its shape

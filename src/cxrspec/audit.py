@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -108,9 +109,11 @@ def audit_system(reference: Reference, system: str, registry: Registry) -> Audit
 
 def _add_grades(audit: Audit, submission: Submission, lock: Lock, registry: Registry) -> list[Path]:
     """Check the grades where there are records of graders, or a report that stands on some; return their places."""
+    report: Mapping[str, Any] = {}
+    with suppress(CxrspecError):  # a damaged report breaks the links that are about it
+        report = read_report(registry, lock.reference, submission.system) or {}
     try:
         paths = grades_paths(registry, lock.reference, submission.system)
-        report = read_report(registry, lock.reference, submission.system) or {}
     except CxrspecError as error:
         audit.links.append(Link("grades", "broken", str(error)))
         return []

@@ -5,6 +5,7 @@ A record names the grader, the answers it graded and the sha256 of the grades; i
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -93,7 +94,8 @@ def load_grades(registry: Registry, lock: Lock, submission: Submission) -> list[
     issues = [issue for path, record in records.items() for issue in _issues(registry, path, record, lock, submission)]
     if issues:
         raise SubmissionError(issues)
-    return [_read(registry, path, record, lock) for path, record in records.items()]
+    items = set(to_grade(lock, registry, submission)) if records else set()
+    return [_read(registry, path, record, task_of(lock), items) for path, record in records.items()]
 
 
 def grades_paths(registry: Registry, reference: Reference, system: str) -> list[Path]:
@@ -123,7 +125,7 @@ def _issues(registry: Registry, path: Path, record: GradeRecord, lock: Lock, sub
     return [Issue("submission-reference", registry.name(path), text, hint) for text in wrong]
 
 
-def _read(registry: Registry, path: Path, record: GradeRecord, lock: Lock) -> Grades:
+def _read(registry: Registry, path: Path, record: GradeRecord, task: Task, items: Set[str]) -> Grades:
     place = path.with_name(record.grades.file)
     where = registry.name(place)
     if not place.is_file():
@@ -132,7 +134,10 @@ def _read(registry: Registry, path: Path, record: GradeRecord, lock: Lock) -> Gr
     if (found := sha256_hex(data)) != record.grades.sha256:
         message = f"has sha256 {short_id(found)}..., {path.name} says {short_id(record.grades.sha256)}..."
         raise RegistryError(Issue("table-altered", where, message, f"Restore the file. {AGAIN}"))
-    by_item = _decoded(data, where, task_of(lock))
+    by_item = _decoded(data, where, task)
+    if by_item.keys() != items:
+        message = f"holds grades of {len(by_item):,} answers, not of exactly the {len(items):,} that are graded"
+        raise RegistryError(Issue("grade-sheet", where, message, AGAIN))
     grader = {**record.grader.model_dump(exclude_none=True), "sha256": record.grades.sha256}
     return Grades(grader, by_item)
 

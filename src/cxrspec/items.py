@@ -68,7 +68,7 @@ class SourceFiles:
         """Read columns of a source file; the caller names all that it will ever need from that file."""
         if reference not in self._tables:
             data = self.file(reference).read()
-            literal = form_of(self.definition, reference).quotes == "literal"
+            literal = form_of(self.definition, reference).quotes == "plain"
             wanted = sorted(set(columns))
             try:
                 table = read_table(data, name=reference, columns=wanted, literal=literal)

@@ -25,8 +25,9 @@ def _path_form(value: Any) -> Any:
 class FileForm(Fields):
     """How the text of a table is written, where that cannot be seen."""
 
-    quotes: Literal["literal"] | None = None
-    """`literal`: a quote character is part of its cell, as in TSV; where absent, quotes enclose cells, as in CSV."""
+    quotes: Literal["plain"] | None = None
+    """`plain`: a quote is a character of its cell like any other, as in TSV; where absent, quotes enclose cells, as in
+    CSV."""
 
 
 class PinnedPath(FileForm):

@@ -74,7 +74,7 @@ def _absent(report: Mapping[str, Any]) -> Iterator[str]:
         for i, score in enumerate(report.get(list_name, ())):
             yield from _absent_of_score(f"{list_name}[{i}]", score)
             if list_name == "graded":
-                yield from (f"graded[{i}].grader.{part}" for part in _OF_GRADER if part not in score["grader"])
+                yield from (f"graded[{i}].grader.{part}" for part in _OF_GRADER if part not in score.get("grader", {}))
 
 
 def _absent_of_score(path: str, score: Mapping[str, Any]) -> Iterator[str]:

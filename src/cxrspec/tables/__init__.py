@@ -87,8 +87,8 @@ def _enclosed_issues(sheet: Sheet, columns: Mapping[str, Sequence[str]]) -> Iter
         rows = [row for row, cell in enumerate(cells) if len(cell) > 3 and cell[0] == cell[-1] == '"' and '""' in cell]
         if rows:
             line = sheet.lines[rows[0]]
-            message = f"quotes seem to enclose {len(rows):,} cells, in which others are doubled; they are literal here"
-            hint = "Leave out 'quotes: literal' where the definition names the file"
+            message = f"quotes seem to enclose {len(rows):,} cells, in which others are doubled; here they are plain"
+            hint = "Leave out 'quotes: plain' where the definition names the file"
             yield Issue("row-shape", f"{sheet.name}:{line} column '{column}'", message, hint, line)
 
 
