@@ -20,7 +20,7 @@ from cxrspec.grading import grading_sheet, record_grades
 from cxrspec.metrics import resample_indices
 from cxrspec.report.leaderboard import leaderboard
 from project import Project
-from questions import ANSWERS, REAL, SMALL, SPECS, Questions, answers_csv, published_rows, tsv
+from questions import ANSWERS, REAL, ROWS, SMALL, SPECS, Questions, answers_csv, published_rows, tsv
 
 GRADES = {"s1-q03": "1", "s2-q01": "0.5", "s3-q01": "0"}
 HUMAN = Grader(name="A. Reader", kind="human")
@@ -239,6 +239,19 @@ def test_two_graders_have_cohens_kappa_and_alpha(graded: Questions) -> None:
     assert ["A. Reader", JUDGE.name] == found["graders"]
 
 
+def test_agreement_is_compared_as_numbers_are(graded: Questions) -> None:
+    """The last bit of a coefficient may differ between machines; more than that is another report."""
+    from cxrspec.report_file import report_differences
+
+    for grader, grades in ((HUMAN, GRADES), (JUDGE, SECOND)):
+        record(graded, filled(graded, grades), grader)
+    report = graded.score()
+    kappa = report["agreement"]["cohen_kappa"]
+    for change, differences in ((1e-14, []), (1e-3, ["agreement.cohen_kappa"])):
+        other = report | {"agreement": report["agreement"] | {"cohen_kappa": kappa + change}}
+        assert differences == report_differences(report, other)
+
+
 def test_three_graders_have_fleiss_kappa(graded: Questions) -> None:
     """Agreement on two of three answers by all, on the third by two of three."""
     for name, grades in (("a", GRADES), ("b", SECOND), ("c", GRADES)):
@@ -416,6 +429,16 @@ def test_a_restricted_sheet_needs_the_flag(tmp_path: Path) -> None:
     assert (1, True) == (refused.code, "may not be passed on" in refused.err)
     allowed = Project(tmp_path).run("grade", f"{REAL}/ours", "--to", "sheet.csv", "--restricted")
     assert (0, True) == (allowed.code, "keep it out of git" in allowed.err)
+
+
+def test_a_definition_without_graded_metrics_has_nothing_to_grade(tmp_path: Path) -> None:
+    """Nobody grades what no number will stand on."""
+    (tmp_path / "specs").mkdir()
+    project = Questions(tmp_path)
+    changes = [("kind: mean_grade", "kind: token_f1"), ("kind: overall_grade", "kind: yes_rate")]
+    project.freeze(ROWS, *changes)
+    project.submit()
+    assert "has nothing to grade" in refusal(lambda: grading_sheet(SMALL, "ours", project.registry))
 
 
 def test_a_task_without_open_answers_has_nothing_to_grade(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ ROUNDING: Final = 1e-12
 
 _DESCRIBED: Final = ("environment", "fitted")
 """Parts that say how a number came about; they are never compared."""
-_COMPUTED: Final = (".value", ".low", ".high")
+_COMPUTED: Final = (".value", ".low", ".high", "_kappa", "_alpha_ordinal")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 

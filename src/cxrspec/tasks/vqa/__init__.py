@@ -197,7 +197,9 @@ class VqaTask(Task):
         ]
 
     def to_grade(self, table: Table) -> dict[str, dict[str, str]]:
-        """Return question, reference answer and images of every open-ended question."""
+        """Return question, reference answer and images of every open-ended question; none if no metric needs grades."""
+        if not any(metric.kind in GRADED_KINDS for metric in self.metrics):
+            return {}
         shown = {"question": "question", "reference_answer": "answer", "image": "image"}
         cells = {head: table.column(name) for head, name in shown.items()}
         closed = table.column("closed_ended")
