@@ -103,13 +103,13 @@ class _Compiler:
         """Return the table of all items with their split, and its counts."""
         items = self.items
         table = Table.sorted(("item_id", "group_id", "split"), (items.item_ids, items.group_ids, self.split_of))
-        counts = self._counts(range(len(items.item_ids)))
+        every = range(len(items.item_ids))
+        counts = self._counts(every)
         counts["splits"] = {name: len(rows) for name, rows in self.splits.items()}
         if self.ignored_ids:
             counts["ignored_list_ids"] = dict(sorted(self.ignored_ids.items()))
         expected = (self.definition.expect or {}).get("roster")
         if expected and expected.tallies:  # the labels of all items are decoded only where they are claimed
-            every = range(len(items.item_ids))
             counts |= self._tally(every, self.definition.task.reference_columns(items.only(every)))
         return table, counts
 
@@ -175,20 +175,20 @@ class _Compiler:
 
     def _select(self, name: str, subset: Subset, pool: Sequence[int], columns: Sequence[Sequence[str]]) -> list[int]:
         """Return positions in the pool, in pool order."""
-        select, task = subset.select, self.definition.task
+        select, stratified, task = subset.select, subset.select.stratified, self.definition.task
         if select.all:
             return list(range(len(pool)))
-        if select.stratified is None and select.per_condition is None:
+        if stratified is None and select.per_condition is None:
             wanted = self._meeting(select)
             return [i for i, row in enumerate(pool) if row in wanted]
         order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
         strata: NDArray[np.bool_] = task.strata(columns)[order]
         try:
-            if select.stratified is None:
-                chosen = per_condition_choice(strata, select.per_condition or {}, names=task.strata_names) >= 0
+            if stratified:
+                minimum = stratified.minimum_positives or 0
+                chosen = stratified_choice(strata, stratified.size, minimum, names=task.strata_names)
             else:
-                size, minimum = select.stratified.size, select.stratified.minimum_positives or 0
-                chosen = stratified_choice(strata, size, minimum, names=task.strata_names)
+                chosen = per_condition_choice(strata, select.per_condition or {}, names=task.strata_names) >= 0
         except ValueError as error:
             issue = Issue("selection-impossible", f"subset {name}", str(error), "Ask for less, or widen the pool")
             raise DefinitionError(issue) from None
@@ -254,8 +254,8 @@ class _Compiler:
         return counts | ({"covariates": kept} if kept else {})
 
     def _tally(self, rows: Sequence[int], columns: Sequence[Sequence[str]]) -> dict[str, Any]:
-        task, groups = self.definition.task, [self.items.group_ids[row] for row in rows]
-        return {**task.tally(columns), **task.tally_groups(columns, groups)}
+        task = self.definition.task
+        return task.tally(columns) | task.tally_groups(columns, [self.items.group_ids[row] for row in rows])
 
     def _covariate_table(self, rows: Sequence[int]) -> Table | None:
         if not self.covariates:
