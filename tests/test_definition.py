@@ -53,6 +53,48 @@ def columns() -> dict[str, Any]:
     return document
 
 
+def namesake() -> dict[str, Any]:
+    """Return a definition whose source is not the only one of its name."""
+    document = wide()
+    document["sources"]["tiny"]["namesakes"] = [{"title": "One", "doi": "10.1/2", "size": "2 rows"}]
+    return document
+
+
+ANSWER_METRIC: dict[str, Any] = {
+    "name": "accuracy",
+    "kind": "accuracy",
+    "protocol": "answers",
+    "reading": "strict",
+    "interval": INTERVAL,
+}
+
+
+def asked() -> dict[str, Any]:
+    """Return a definition of the vqa task that uses each of its fields."""
+    document = copy.deepcopy(TINY)
+    for name in ("labels", "protocols", "metrics", "findings", "expect"):
+        del document[name]
+    return document | {
+        "task": "vqa",
+        "columns": {"question": "q", "answer": "a", "question_type": "t", "condition": "c", "image": "i"},
+        "closed_ended": {"by": "column", "column": "k", "one_of": ["closed"]},
+        "question_types": {"size": "Size"},
+        "conditions": {"edema": ["Edema", "Oedema"]},
+        "phrases": {"affirmative": ["there is"], "negative": "absent", "refusal": ["i cannot"]},
+        "protocols": {"answers": {"prompt": "Answer briefly."}},
+        "metrics": [copy.deepcopy(ANSWER_METRIC)],
+    }
+
+
+def cases() -> dict[str, Any]:
+    """Return a definition of the cases task that uses each of its fields."""
+    document = asked()
+    for name in ("columns", "closed_ended", "question_types", "phrases", "protocols", "metrics"):
+        del document[name]
+    selected = {"pool": {}, "select": {"per_condition": {"Edema": 2}}}
+    return document | {"task": "cases", "labeler": "chexpert", "labels": "tiny/numbers", "subsets": {"test": selected}}
+
+
 # (Model.field, base, path to the value, another valid value, whether that can change a score)
 BOX_METRIC: dict[str, Any] = {
     "name": "afp",
@@ -155,6 +197,14 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("PinnedUrl.sha256", wide, "sources/url/files/a/sha256", OTHER_SHA, True),
     ("HubSource.repository", wide, "sources/hub/repository", "c/d", False),
     ("HubSource.revision", wide, "sources/hub/revision", OTHER_COMMIT, True),
+    ("PinnedPath.quotes", wide, "sources/hub/files/a", {"path": "a.csv", "quotes": "plain"}, True),
+    ("PinnedUrl.quotes", wide, "sources/url/files/a/quotes", "plain", True),
+    ("LocalPath.quotes", wide, "sources/tiny/files/labels", {"path": "data/labels.csv", "quotes": "plain"}, True),
+    ("FileSource.doi", wide, "sources/tiny/doi", "10.1/2", True),
+    ("FileSource.namesakes", wide, "sources/tiny/namesakes", [{"title": "Another"}], False),
+    ("DataSet.title", namesake, "sources/tiny/namesakes", [{"title": "Another"}], False),
+    ("DataSet.doi", namesake, "sources/tiny/namesakes", [{"title": "One", "doi": "10.1/3"}], False),
+    ("DataSet.size", namesake, "sources/tiny/namesakes", [{"title": "One", "size": "3 rows"}], False),
     ("LocalPath.path", wide, "sources/tiny/files/labels", "elsewhere.csv", False),
     ("LocalPath.sha256", wide, "sources/tiny/files/labels", {"path": "data/labels.csv", "sha256": SHA}, True),
     ("Items.unit", wide, "items/unit", "study", True),
@@ -168,6 +218,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("ItemIdField.form", wide, "items/item_id/form", "text", True),
     ("ItemIdField.strip_suffix", wide, "items/item_id/strip_suffix", ".png", True),
     ("ItemIdField.prefix", wide, "items/item_id/prefix", "x-", True),
+    ("ItemIdField.numbered_by", wide, "items/item_id/numbered_by", "Follow-up #", True),
     ("GroupIdField.column", wide, "items/group_id/column", "Patient", True),
     ("GroupIdField.pattern", columns, "items/group_id/pattern", "^(.)", True),
     ("Column.column", wide, "items/covariates/age", "Age", True),
@@ -193,6 +244,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Select.where", wide, "subsets/women/select/where/one_of", "M", True),
     ("Select.in_list", wide, "subsets/women/select", {"in_list": "tiny/test_list"}, True),
     ("Select.stratified", wide, "subsets/women/select", {"stratified": {"size": 3}}, True),
+    ("Select.per_condition", wide, "subsets/women/select", {"per_condition": {"edema": 1}}, True),
     ("Stratified.size", wide, "subsets/train/select/stratified/size", 11, True),
     ("Stratified.minimum_positives", wide, "subsets/train/select/stratified/minimum_positives", 2, True),
     ("Expectations.items", wide, "expect/test/items", 3, False),
@@ -210,6 +262,8 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Expected.value", wide, "expect/test/items/value", 3, False),
     ("Expected.within", wide, "expect/test/items/within", 3, False),
     ("Expected.any_of", wide, "expect/test/items", {"any_of": [3]}, False),
+    ("Expected.stated", wide, "expect/test/items", {"stated": {"here": 3, "there": 4}}, False),
+    ("Expected.note", wide, "expect/test/items/note", "doubtful", False),
     ("FindingsTask.findings", wide, "findings/edema", "Nodule", True),
     ("FindingsTask.aliases", wide, "aliases", {"edema": ["Oedema"]}, True),
     ("FindingsTask.labels", wide, "labels/negative", "None", True),
@@ -288,10 +342,34 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("BoxMetric.afp_unit", boxed, "metrics/0/afp_unit", "image", True),
     ("BoxMetric.subset", boxed, "metrics/0/subset", "test", True),
     ("BoxMetric.interval", boxed, "metrics/0/interval", [INTERVAL, INTERVAL], True),
+    ("CasesTask.labeler", cases, "labeler", "negbio", True),
+    ("CasesTask.labels", cases, "labels", "tiny/readers", True),
+    ("CasesTask.conditions", cases, "conditions/edema", ["Edema", "Effusion"], True),
+    *((f"QuestionColumns.{name}", asked, f"columns/{name}", "x", True) for name in (
+        "question", "answer", "question_type", "condition", "image")),
+    ("ClosedEnded.by", asked, "closed_ended", {"by": "leading_yes_no"}, True),
+    ("ClosedEnded.column", asked, "closed_ended/column", "x", True),
+    ("ClosedEnded.one_of", asked, "closed_ended/one_of", "open", True),
+    ("VqaTask.columns", asked, "columns/answer", "x", True),
+    ("VqaTask.closed_ended", asked, "closed_ended/one_of", "open", True),
+    ("VqaTask.question_types", asked, "question_types/size", "Extent", True),
+    ("VqaTask.conditions", asked, "conditions/edema", "Oedema", True),
+    ("VqaTask.phrases", asked, "phrases/negative", "none", True),
+    ("VqaTask.protocols", asked, "protocols/answers/prompt", "Answer.", True),
+    ("VqaTask.metrics", asked, "metrics/0/name", "other", True),
+    *((f"Phrases.{name}", asked, f"phrases/{name}", ["something else"], True) for name in (
+        "affirmative", "negative", "refusal")),
+    ("AnswerProtocols.answers", asked, "protocols/answers/prompt", "Answer.", True),
+    ("FreeText.prompt", asked, "protocols/answers/prompt", "Answer.", True),
+    ("AnswerMetric.name", asked, "metrics/0/name", "other", True),
+    ("AnswerMetric.kind", asked, "metrics/0/kind", "yes_rate", True),
+    ("AnswerMetric.reading", asked, "metrics/0/reading", "lenient", True),
+    ("AnswerMetric.subset", asked, "metrics/0/subset", "test", True),
+    ("AnswerMetric.interval", asked, "metrics/0/interval", [INTERVAL, INTERVAL], True),
 ]  # fmt: skip
 ONE_VALUE = {
     *("WheelSource.kind", "UrlSource.kind", "HubSource.kind", "FileSource.kind", "SeparatedLabels.encoding"),
-    *("Probe.select_by", "Metric.average", "BoxMetric.average", "Interval.method"),
+    *("Probe.select_by", "Metric.average", "BoxMetric.average", "AnswerMetric.protocol", "Interval.method"),
     *("ReadersMetric.kind", "ReadersMetric.average", "DeLongInterval.method"),
 }
 """Required fields of which one value is allowed today; the digest holds them, so a second value will change it."""
@@ -367,9 +445,8 @@ def test_every_field_is_edited_above() -> None:
 def test_a_field_of_one_value_is_in_the_digest(field: str) -> None:
     """What cannot be edited yet is hashed all the same."""
     (value,) = get_args(ALL_FIELDS[field])
-    assert f'"{field.partition(".")[2]}": "{value}"' in json.dumps(
-        [parsed(read()).score_relevant(), parsed(wide()).score_relevant()]
-    )
+    documents = [parsed(read()).score_relevant(), parsed(wide()).score_relevant(), parsed(asked()).score_relevant()]
+    assert f'"{field.partition(".")[2]}": "{value}"' in json.dumps(documents)
 
 
 def test_a_field_that_is_added_later_moves_no_digest() -> None:
@@ -509,6 +586,9 @@ def test_an_empty_protocol_is_none() -> None:
         ({"value": 5, "within": 1}, 7, False),
         ({"any_of": [5, 7]}, 7, True),
         ({"any_of": [5, 7]}, 6, False),
+        ({"stated": {"here": 5, "there": 7}}, 7, True),
+        ({"stated": {"here": 5, "there": 7}}, 6, False),
+        ({"value": 5, "note": "doubtful"}, 6, False),
     ],
 )
 def test_what_a_claim_allows(claim: dict[str, Any], found: int, allowed: bool) -> None:
@@ -517,7 +597,17 @@ def test_what_a_claim_allows(claim: dict[str, Any], found: int, allowed: bool) -
 
 
 @pytest.mark.parametrize(
-    "claim", [{}, {"value": 1, "any_of": [1]}, {"within": 1}, {"any_of": [1], "within": 1}, {"value": 1, "wihtin": 1}]
+    "claim",
+    [
+        {},
+        {"value": 1, "any_of": [1]},
+        {"within": 1},
+        {"any_of": [1], "within": 1},
+        {"value": 1, "wihtin": 1},
+        {"stated": {"here": 1}},
+        {"stated": {"here": 1, "there": 2}, "value": 1},
+        {"note": "doubtful"},
+    ],
 )
 def test_a_claim_is_of_one_form(claim: dict[str, Any]) -> None:
     """A claim that is none of the forms, or two, is refused where it stands."""

@@ -60,7 +60,7 @@ def test_a_column_may_be_written_by_its_name_alone() -> None:
 def test_a_text_that_is_no_short_form_is_told_the_short_form_too(tiny_document: dict[str, Any]) -> None:
     """`select: al` names `all` and the mapping, and guesses."""
     tiny_document["subsets"]["test"]["select"] = "al"
-    expected = "'al' is neither 'all' nor a mapping of where, in_list or stratified Did you mean 'all'?"
+    expected = "'al' is neither 'all' nor a mapping of where, in_list, stratified or per_condition Did you mean 'all'?"
     assert expected == message_at(tiny_document, "subsets", "test", "select")
 
 
@@ -72,7 +72,10 @@ def test_a_text_that_is_no_short_form_is_told_the_short_form_too(tiny_document: 
         (("splits", "test", "in_list"), "neither a source nor a mapping of source and column"),
         (("splits", "test", "where"), "neither a condition nor a list of conditions"),
         (("metrics", 0, "interval"), "neither an interval nor a list of intervals"),
-        (("expect", "test", "items"), "neither a whole number nor a mapping of value and within, or of any_of"),
+        (
+            ("expect", "test", "items"),
+            "neither a whole number nor a mapping of value and within, of any_of, or of stated",
+        ),
     ],
 )
 def test_every_field_with_a_short_form_names_both_forms(
@@ -103,7 +106,7 @@ def test_an_unknown_field_of_the_file_lists_the_fields_of_definition_and_task(ti
 def test_an_unknown_field_inside_a_union_lists_the_chosen_model_only(tiny_document: dict[str, Any]) -> None:
     """A `file` source is told the fields of a `file` source."""
     tiny_document["sources"]["tiny"]["revision"] = "main"
-    expected = "unknown field 'revision'; allowed are attribution, files, kind, licence, redistribute"
+    expected = "unknown field 'revision'; allowed are attribution, doi, files, kind, licence, namesakes, redistribute"
     assert expected == message_at(tiny_document, "sources", "tiny", "revision")
 
 
@@ -111,7 +114,7 @@ def test_an_unknown_field_below_a_source_called_like_a_field(tiny_document: dict
     """A source that is called `files` hides no field names."""
     tiny_document["sources"]["files"] = {**tiny_document["sources"]["tiny"], "pin": 1}
     found = message_at(tiny_document, "sources", "files", "pin")
-    assert found == "unknown field 'pin'; allowed are attribution, files, kind, licence, redistribute"
+    assert found == "unknown field 'pin'; allowed are attribution, doi, files, kind, licence, namesakes, redistribute"
 
 
 def test_an_unknown_field_in_a_condition_that_stands_alone(tiny_document: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from cxrspec.compiler import compile_definition
 from cxrspec.digest import short_id
 from cxrspec.errors import CxrspecError, SubmissionError, listed
 from cxrspec.freeze import changed_fields, check_frozen, lock_document
+from cxrspec.grades import grades_paths, load_grades
 from cxrspec.loader import load_definition
 from cxrspec.lock import Lock, parse_lock
 from cxrspec.overlap import overlap_of
@@ -102,10 +104,36 @@ def audit_system(reference: Reference, system: str, registry: Registry) -> Audit
     paths = [folder / name for name in submission.files]
     _add(audit, "submission", lambda: _check_submission(submission, lock, system))
     _add(audit, "predictions", lambda: _check_predictions(submission, lock, registry, system))
-    _add(audit, "dvc predictions", lambda: _check_dvc(paths, registry))
+    grades = _add_grades(audit, submission, lock, registry)
+    _add(audit, "dvc predictions", lambda: _check_dvc([*paths, *grades], registry))
     _add(audit, "scored again", lambda: _check_scored(submission, lock, registry, system))
     _add(audit, "overlap", lambda: _check_overlap(submission, lock, registry, system))
     return audit
+
+
+def _add_grades(audit: Audit, submission: Submission, lock: Lock, registry: Registry) -> list[Path]:
+    """Check the grades where there are records of graders, or a report that stands on some; return their places."""
+    report: Mapping[str, Any] = {}
+    with suppress(CxrspecError):  # a damaged report breaks the links that are about it
+        report = read_report(registry, lock.reference, submission.system) or {}
+    try:
+        paths = grades_paths(registry, lock.reference, submission.system)
+    except CxrspecError as error:
+        audit.links.append(Link("grades", "broken", str(error)))
+        return []
+    if paths or report.get("graded"):
+        _add(audit, "grades", lambda: _check_grades(submission, lock, registry, report))
+    return paths
+
+
+def _check_grades(submission: Submission, lock: Lock, registry: Registry, report: Mapping[str, Any]) -> Link:
+    """Compare the grades with their records, with the answers that were graded, and with the report."""
+    found = load_grades(registry, lock, submission)
+    given = sorted(one.grader["sha256"] for one in found)
+    if report and sorted({score["grader"]["sha256"] for score in report.get("graded", ())}) != sorted(set(given)):
+        return _broken("the report was computed from other grades than those that are here")
+    named = [f"{one.grader['name']} {short_id(one.grader['sha256'])}..." for one in found]
+    return _held(f"sha256 of {listed(named)} in {'record and report' if report else 'record'} alike")
 
 
 def _add(audit: Audit, name: str, check: Callable[[], Link]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -107,6 +108,58 @@ def boxes_request(reference: Reference, kind: str, registry: Registry) -> Reques
     return Request(lock.reference, kind, "boxes", data, "predictions.tsv", boxes=form, card=card, trained_on="nothing")
 
 
+def answers_request(reference: Reference, kind: str, registry: Registry, *, fit_on: str = "validation") -> Request:
+    """Return the answers of a system that sees neither image nor question.
+
+    Args:
+        reference: the definition version.
+        kind: `always-yes`; `always-no`; or `majority`, per question type the most frequent reference answer of another
+            subset, by its words (ties: code-point order).
+        registry: where its tables are.
+        fit_on: for `majority`, that subset.
+
+    Raises:
+        RegistryError: if a table is missing or altered, or there is no such subset.
+        SubmissionError: if the definition has no protocol `answers`, or the kind is none of these.
+    """
+    lock = registry.read_lock(reference)
+    need = _need(lock, "answers")
+    if kind not in ANSWER_BASELINES:
+        message = f"unknown baseline '{kind}'; there are {listed(ANSWER_BASELINES)}"
+        raise SubmissionError(Issue("submission-field", "--kind", message))
+    usual = _usual_answers(lock, fit_on, registry) if kind == "majority" else {}
+    rows: dict[str, list[str]] = {}
+    for subset in need.subsets:
+        table = registry.read_table(lock.reference, subset, lock.tables[subset])
+        for item, question_type in zip(table.item_ids, table.column("question_type"), strict=True):
+            rows[item] = [usual.get(question_type, "") if kind == "majority" else kind.removeprefix("always-")]
+    card = {"model_name": kind, "description": ANSWER_BASELINES[kind]}
+    trained_on = f"{lock.reference}:{fit_on}" if kind == "majority" else "nothing"
+    data = _tsv(("item_id", "answer"), rows)
+    return Request(lock.reference, kind, "answers", data, "predictions.tsv", card=card, trained_on=trained_on)
+
+
+def _usual_answers(lock: Lock, subset: str, registry: Registry) -> dict[str, str]:
+    """Return the most frequent reference answer of every question type, by its words."""
+    from cxrspec.metrics import words
+
+    if subset not in lock.subsets:
+        message = f"no subset '{subset}' to find the usual answers in; it has {listed(lock.subsets)}"
+        raise RegistryError(Issue("frozen-unknown", str(lock.reference), message))
+    table = registry.read_table(lock.reference, subset, lock.tables[subset])
+    counts: dict[str, Counter[str]] = {}
+    for question_type, answer in zip(table.column("question_type"), table.column("answer"), strict=True):
+        said = words(answer)
+        text = said[0] if said[:1] in (["yes"], ["no"]) else " ".join(said)
+        counts.setdefault(question_type, Counter())[text] += 1
+    return {name: min(found, key=lambda text: (-found[text], text)) for name, found in counts.items()}
+
+
+ANSWER_BASELINES: Final = {
+    "always-yes": "The answer yes to every question; it sees no image.",
+    "always-no": "The answer no to every question; it sees no image.",
+    "majority": "Per question type, the most frequent reference answer of another subset; it sees no image.",
+}
 BOX_BASELINES: Final = {
     "whole-image": "The whole image, for every finding on every image; it sees no pixel.",
     "mean-box": "Per finding, the mean of the other images' reference boxes; it sees no pixel.",

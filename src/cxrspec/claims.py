@@ -28,17 +28,22 @@ class Claim:
         return isinstance(self.found, int) and self.expected.allows(self.found)
 
     @property
-    def is_exact(self) -> bool:
-        """Whether what was found is what was claimed first."""
-        if isinstance(self.expected, str):
-            return self.holds
-        return self.found == (self.expected.value if self.expected.any_of is None else self.expected.any_of[0])
+    def verdict(self) -> str:
+        """What a count found that stops nothing means for the claim; nothing where it is simply as claimed."""
+        if isinstance(self.expected, str) or not isinstance(self.found, int):
+            return ""
+        return self.expected.verdict(self.found)
 
     @property
     def is_fatal(self) -> bool:
         """Whether freezing must stop: a claim `within` depends on unstated tie-breaking and never stops it."""
         near = isinstance(self.expected, Expected) and self.expected.within is not None
         return not self.holds and not (near and self.found is not None)
+
+    @property
+    def remark(self) -> str:
+        """What the claim's author says to whoever finds another count."""
+        return "" if isinstance(self.expected, str) else self.expected.remark
 
     def as_json(self) -> dict[str, Any]:
         """Return the claim as `--json` prints it."""
@@ -103,7 +108,7 @@ def claim_table(claims: Sequence[Claim]) -> str:
     rows = [("expected of", "claimed", "found", "")]
     for claim in claims:
         claimed = f"'{claim.expected}'" if isinstance(claim.expected, str) else str(claim.expected)
-        rows.append((claim.path, claimed, claim.shown, "" if claim.holds else "differs"))
+        rows.append((claim.path, claimed, claim.shown, "" if claim.holds else f"differs{claim.remark}"))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return "\n".join(
         f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {mark}".rstrip() for a, b, c, mark in rows

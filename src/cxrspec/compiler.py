@@ -15,7 +15,7 @@ from cxrspec.definition import Conditions, Definition, HubSource, ItemList, Pool
 from cxrspec.digest import Table, seed_hash_order
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
 from cxrspec.items import JoinedItems
-from cxrspec.selection import stratified_choice
+from cxrspec.selection import per_condition_choice, stratified_choice
 from cxrspec.source_files import SourceFiles
 from cxrspec.sources import OpenedFile, Store, place_of
 
@@ -109,14 +109,14 @@ class Compilation:
         """Return the table of all items with their split, and its counts."""
         items = self.items
         table = Table.sorted(("item_id", "group_id", "split"), (items.item_ids, items.group_ids, self.split_of))
-        counts = self.counts_of(range(len(items.item_ids)))
+        every = range(len(items.item_ids))
+        counts = self.counts_of(every)
         counts["splits"] = {name: len(rows) for name, rows in self.splits.items()}
         if self.ignored_ids:
             counts["ignored_list_ids"] = dict(sorted(self.ignored_ids.items()))
         expected = (self.definition.expect or {}).get("roster")
         if expected and expected.tallies:  # the labels of all items are decoded only where they are claimed
-            every = range(len(items.item_ids))
-            counts |= self.definition.task.tally(self.definition.task.reference_columns(items.only(every)))
+            counts |= self._tally(every, self.definition.task.reference_columns(items.only(every)))
         return table, counts
 
     def subsets(self) -> dict[str, CompiledSubset]:
@@ -157,8 +157,8 @@ class Compilation:
             issues.append(Issue("subset-empty", f"subset {name}", "the selection leaves no item"))
         if issues:
             raise DefinitionError(issues)
-        counts = self.counts_of(chosen) | task.tally(kept)
-        counts["pool"] = self.counts_of(pool) | task.tally(columns)
+        counts = self.counts_of(chosen) | self._tally(chosen, kept)
+        counts["pool"] = self.counts_of(pool) | self._tally(pool, columns)
         if subset.disjoint_from:
             counts["removed_as_disjoint"] = removed
         ids, groups = ([names[i] for i in chosen] for names in (self.items.item_ids, self.items.group_ids))
@@ -182,17 +182,20 @@ class Compilation:
 
     def _select(self, name: str, subset: Subset, pool: Sequence[int], columns: Sequence[Sequence[str]]) -> list[int]:
         """Return positions in the pool, in pool order."""
-        select, task = subset.select, self.definition.task
+        select, stratified, task = subset.select, subset.select.stratified, self.definition.task
         if select.all:
             return list(range(len(pool)))
-        if select.stratified is None:
+        if stratified is None and select.per_condition is None:
             wanted = self.meeting(select)
             return [i for i, row in enumerate(pool) if row in wanted]
         order = seed_hash_order(self.definition.seed, [self.items.item_ids[row] for row in pool])
         strata: NDArray[np.bool_] = task.strata(columns)[order]
-        minimum = select.stratified.minimum_positives or 0
         try:
-            chosen = stratified_choice(strata, select.stratified.size, minimum, names=task.strata_names)
+            if stratified:
+                minimum = stratified.minimum_positives or 0
+                chosen = stratified_choice(strata, stratified.size, minimum, names=task.strata_names)
+            else:
+                chosen = per_condition_choice(strata, select.per_condition or {}, names=task.strata_names) >= 0
         except ValueError as error:
             issue = Issue("selection-impossible", f"subset {name}", str(error), "Ask for less, or widen the pool")
             raise DefinitionError(issue) from None
@@ -218,7 +221,7 @@ class Compilation:
             raise DefinitionError(Issue("item-missing", items.source, message, hint))
         if others:
             self.ignored_ids[items.source] = len(others)
-        return {row for row, item in enumerate(self.items.item_ids) if item in known}
+        return {row for row, name in enumerate(self.items.shared_ids) if name in known}
 
     def _where(self, where: Where) -> set[int]:
         allowed = {text.strip() for text in where.one_of}
@@ -259,6 +262,10 @@ class Compilation:
         values = {name: Counter(cells[row] for row in rows) for name, cells in self.covariates.items()}
         kept = {name: dict(sorted(found.items())) for name, found in values.items() if len(found) <= COUNTED_VALUES}
         return counts | ({"covariates": kept} if kept else {})
+
+    def _tally(self, rows: Sequence[int], columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+        task = self.definition.task
+        return task.tally(columns) | task.tally_groups(columns, [self.items.group_ids[row] for row in rows])
 
     def _covariate_table(self, rows: Sequence[int]) -> Table | None:
         if not self.covariates:

@@ -68,6 +68,9 @@ class ItemIdField(Fields):
     form: Literal["text", "file_name", "image_path", "study_path"]
     strip_suffix: Text | None = None
     prefix: Text | None = None
+    numbered_by: Text | None = None
+    """Several items share what the column holds, and differ in this one: their ids end in `-q01`, `-q02`, ... by the
+    code-point order of its texts. Other sources, and lists, name all of them by what they share."""
 
 
 class GroupIdField(Fields):
@@ -93,7 +96,7 @@ class GroupIdField(Fields):
 class Items(Fields):
     """The roster: every item that the sources name, with its group, and columns joined by item id."""
 
-    unit: Literal["image", "study"]
+    unit: Literal["image", "study", "question"]
     aggregate: Literal["max", "mean"] | None = None
     """How scores of a study's images become the study's; `max` where absent. Only where the unit is a study."""
     source: SourceName
@@ -167,11 +170,15 @@ class Select(Conditions):
 
     all: Literal[True] | None = None
     stratified: Stratified | None = None
+    per_condition: Annotated[dict[Text, PositiveCount] | None, Field(min_length=1)] = None
+    """Per condition, how many of its positive items are chosen, by the rank of their seed hash. Conditions choose in
+    the order of the frozen columns, and an item that one has chosen is left to no other."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Select:
-        if sum(value is not None for value in (self.all, self.where, self.in_list, self.stratified)) != 1:
-            raise ValueError("choose exactly one of all, where, in_list and stratified")
+        ways = (self.all, self.where, self.in_list, self.stratified, self.per_condition)
+        if sum(value is not None for value in ways) != 1:
+            raise ValueError("choose exactly one of all, where, in_list, stratified and per_condition")
         return self
 
 
@@ -184,7 +191,8 @@ class Subset(Fields):
 
     pool: Pool
     select: Annotated[
-        Select, ShortForm(_select_form, "'all' nor a mapping of where, in_list or stratified", words=("all",))
+        Select,
+        ShortForm(_select_form, "'all' nor a mapping of where, in_list, stratified or per_condition", words=("all",)),
     ]
     disjoint_from: SubsetName | None = None
     disjoint_by: Literal["group_id", "item_id"] | None = None

@@ -144,6 +144,8 @@ CODES: dict[str, str] = {
     "undefined": "a score that the definition asks for has no value",
     "finding-unknown": "predictions name a finding that the definition does not have",
     "prediction-box": "a predicted box has no positive size, leaves the frame, or is not in its pixels",
+    "grade-sheet": "a graded sheet is not the one that was given out, or lacks grades",
+    "grade-value": "a grade is none of those that the task allows",
     # -- notes: accepted, and worth knowing
     "note": "accepted as it stands",
 }

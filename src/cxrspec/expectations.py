@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic_core import CoreSchema
 
+from cxrspec.errors import listed
 from cxrspec.fields import Count, Fields, Identifier, ShortForm, Text
 
 
@@ -17,23 +18,45 @@ class Expected(Fields):
     value: Count | None = None
     within: Count | None = None
     any_of: Annotated[list[Count], Field(min_length=1)] | None = None
+    stated: Annotated[dict[Text, Count], Field(min_length=2)] | None = None
+    """What the publisher says in one place and in another; either is accepted, and a note tells which it is."""
+    note: Text | None = None
+    """What to know of the claim, told where the count found is another."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Expected:
-        if (self.value is None) == (self.any_of is None) or (self.within is not None and self.value is None):
-            raise ValueError("give a number, {value, within} or {any_of: [...]}")
+        ways = sum(way is not None for way in (self.value, self.any_of, self.stated))
+        if ways != 1 or (self.within is not None and self.value is None):
+            raise ValueError("give a number, {value, within}, {any_of: [...]} or {stated: {place: number, ...}}")
         return self
+
+    @property
+    def choices(self) -> list[int]:
+        """The counts that are claimed, the first one first."""
+        stated = list((self.stated or {}).values())
+        return self.any_of or stated or [self.value or 0]
 
     def allows(self, found: int) -> bool:
         """Return whether the count found is as claimed."""
-        if self.any_of is not None:
-            return found in self.any_of
-        return abs(found - (self.value or 0)) <= (self.within or 0)
+        return any(abs(found - choice) <= (self.within or 0) for choice in self.choices)
+
+    def verdict(self, found: int) -> str:
+        """Say what a count found that stops nothing means for the claim; nothing where it is simply as claimed."""
+        if self.stated is not None:
+            places = [place for place, number in self.stated.items() if number == found]
+            return f"claimed {self}; found {found:,}, as in {listed(places)}"
+        return "" if found == self.choices[0] else f"claimed {self}, found {found:,}{self.remark}"
+
+    @property
+    def remark(self) -> str:
+        """The note, as it ends a message."""
+        return f": {self.note}" if self.note else ""
 
     def __str__(self) -> str:
-        if self.any_of is not None:
-            return " or ".join(f"{number:,}" for number in self.any_of)
-        return f"{self.value:,}" + (f" (within {self.within})" if self.within is not None else "")
+        if self.stated is not None:
+            return " or ".join(f"{number:,} ({place})" for place, number in self.stated.items())
+        within = f" (within {self.within})" if self.within is not None else ""
+        return " or ".join(f"{number:,}" for number in self.choices) + within
 
 
 def _count_form(value: Any) -> Any:
@@ -41,7 +64,7 @@ def _count_form(value: Any) -> Any:
 
 
 ExpectedCount = Annotated[
-    Expected, ShortForm(_count_form, "a whole number nor a mapping of value and within, or of any_of")
+    Expected, ShortForm(_count_form, "a whole number nor a mapping of value and within, of any_of, or of stated")
 ]
 
 

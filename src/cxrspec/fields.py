@@ -90,6 +90,12 @@ def chosen_by(field: str, *others: str, otherwise: str) -> Discriminator:
     return Discriminator(tag)
 
 
+Texts = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1)]],
+    ShortForm(lambda value: [value] if isinstance(value, str) else value, "a text nor a list of texts", is_list=True),
+    Field(min_length=1),
+]
+"""One text, or a list of them."""
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Version = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=64)]
 SystemName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=64)]

@@ -13,10 +13,11 @@ from cxrspec.containment import check_containment
 from cxrspec.definition import Definition
 from cxrspec.description import description_of
 from cxrspec.digest import combined_id, json_text, short_id
-from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, listed
+from cxrspec.errors import CxrspecError, DefinitionError, Issue, RegistryError, SourceError, listed
 from cxrspec.files import write_whole
 from cxrspec.loader import load_definition
 from cxrspec.lock import LOCK_FORMAT, Lock, parse_lock
+from cxrspec.needed import namesake_issues
 from cxrspec.pins import FileSource
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
@@ -61,8 +62,11 @@ def freeze(reference: Reference, registry: Registry, store: Store, *, check: boo
     if lock and _holds(registry, lock):
         _refuse_changed_files(definition, lock, registry, store)
         return Frozen(reference, "unchanged", lock, notes=notes)
-    compiled = compile_definition(definition, store)
-    notes += _claim_notes(compiled, registry)
+    try:
+        compiled = compile_definition(definition, store)
+        notes += _claim_notes(compiled, registry)
+    except (DefinitionError, SourceError) as error:
+        raise type(error)([*error.issues, *namesake_issues(definition, error.issues)]) from error
     state = _write_once(registry, compiled)
     return Frozen(reference, state, registry.read_lock(reference), compiled.claims, notes)
 
@@ -257,5 +261,5 @@ def _refuse_unmet_claims(compiled: Compiled, registry: Registry) -> None:
 
 
 def _near_claims(compiled: Compiled) -> list[Issue]:
-    apart = [claim for claim in compiled.claims if not claim.is_fatal and not claim.is_exact]
-    return [Issue("note", f"expect.{claim.path}", f"claimed {claim.expected}, found {claim.shown}") for claim in apart]
+    said = [(claim.path, claim.verdict) for claim in compiled.claims if not claim.is_fatal]
+    return [Issue("note", f"expect.{path}", verdict) for path, verdict in said if verdict]

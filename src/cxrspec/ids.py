@@ -115,6 +115,19 @@ class Canonicalizer:
         return [_drop_extension(match[2] or "") if match else "" for match in matches]
 
 
+def numbered(ids: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Return ids that tell apart what shares one: `-q01`, `-q02`, ... by the code-point order of each one's texts.
+
+    Blanks between the words of a text never matter, and rows of one id and text are one item.
+    """
+    plain = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
+    by_id: dict[str, set[str]] = {}
+    for item, text in zip(ids, plain, strict=True):
+        by_id.setdefault(item, set()).add(text)
+    rank = {(item, text): at for item, found in by_id.items() for at, text in enumerate(sorted(found), start=1)}
+    return [f"{item}-q{rank[item, text]:02d}" for item, text in zip(ids, plain, strict=True)]
+
+
 def nearest_ids(words: Sequence[str], ids: Iterable[str]) -> list[str]:
     """Return for each word the id that shares the most characters at the same place, counted from either end.
 

@@ -14,7 +14,7 @@ from cxrspec.definition import ItemIdField, ItemList
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
 from cxrspec.field_errors import shown
 from cxrspec.fields import Column
-from cxrspec.ids import Canonicalizer, IdRule
+from cxrspec.ids import Canonicalizer, IdRule, numbered
 from cxrspec.source_files import SourceFiles
 from cxrspec.tables import Table
 
@@ -45,6 +45,7 @@ class JoinedItems:
         self.canonicalizer = Canonicalizer.from_raw(id_rule(self.items.item_id), raw_ids)
         self._rows = {self.source: self._index(self.source, table, self.items.item_id.column)}
         self.item_ids: list[str] = sorted(self._rows[self.source])
+        self.shared_ids = self._shared(table)
         self.group_ids = self._groups()
         self.n_images = self._images(raw_ids)
 
@@ -55,36 +56,36 @@ class JoinedItems:
         if source not in self._rows:
             self._rows[source] = self._joined(source, table)
         cells, rows = table.columns[column.column], self._rows[source]
-        return [cells[row] if (row := rows.get(item)) is not None else "" for item in self.item_ids]
+        return [cells[row] if (row := rows.get(name)) is not None else "" for name in self._names(source)]
 
     def rows(self, columns: Sequence[Column]) -> list[list[tuple[str, ...]]]:
-        """Return, per item, the rows of one joined source that name it, each as the cells of the columns.
+        """Return, per item, the rows of one source that name it, each as the cells of the columns.
 
         Raises:
             DefinitionError: if rows name no item of the roster.
         """
         source = columns[0].source or self.source
         table = self.files.table(source, self._needed[source])
-        ids, _ = self.canonicalizer.canonical_all(table.columns[self._key(source)])
-        found: dict[str, list[tuple[str, ...]]] = {item: [] for item in self.item_ids}
+        ids, names = self._row_ids(source, table, self._key(source)), self._names(source)
+        found: dict[str, list[tuple[str, ...]]] = {name: [] for name in names}
         if unknown := sorted({item for item in ids if item not in found}):
             message = f"{len(unknown):,} rows name no item of the roster: {listed(unknown, IDS_LISTED)}"
             raise DefinitionError(Issue("item-missing", source, message, "Name the column of ids under items.joins"))
         for item, cells in zip(ids, zip(*(table.columns[c.column] for c in columns), strict=True), strict=True):
             found[item].append(cells)
-        return [found[item] for item in self.item_ids]
+        return [found[name] for name in names]
 
     def place(self, column: Column, row: int) -> str:
         """Say where the cell of an item stands, or that its source has no row for the item."""
         source = column.source or self.source
-        table_row = self._rows[source].get(self.item_ids[row])
+        table_row = self._rows[source].get(self._names(source)[row])
         line = " (no row)" if table_row is None else f":{self.files.table(source, ()).line_of(table_row)}"
         return f"{source}{line} column '{column.column}'"
 
     def listed(self, items: ItemList) -> tuple[set[str], list[str]]:
         """Return the ids that a list names: those of items, and the others in code-point order."""
         named = set(self.canonicalizer.canonical_all(self.files.list_cells(items))[0])
-        known = named.intersection(self._rows[self.source])
+        known = named.intersection(self.shared_ids)
         return known, sorted(named - known)
 
     def only(self, rows: Sequence[int]) -> ItemRows:
@@ -102,22 +103,41 @@ class JoinedItems:
     def _key(self, source: str) -> str:
         return (self.items.joins or {}).get(source, self.items.item_id.column)
 
+    def _names(self, source: str) -> list[str]:
+        """Return, per item, the id by which a source names it."""
+        return self.item_ids if source == self.source else self.shared_ids
+
+    def _row_ids(self, source: str, table: Table, key: str) -> list[str]:
+        """Return, per row, the item that it names; in another source than that of numbered items, what they share."""
+        ids, _ = self.canonicalizer.canonical_all(table.columns[key])
+        number = self.items.item_id.numbered_by
+        return ids if number is None or source != self.source else numbered(ids, table.columns[number])
+
+    def _shared(self, table: Table) -> list[str]:
+        """Return, per item, the id before it was numbered: the item id itself, where items are not."""
+        if self.items.item_id.numbered_by is None:
+            return self.item_ids
+        ids, _ = self.canonicalizer.canonical_all(table.columns[self.items.item_id.column])
+        return [ids[self._rows[self.source][item]] for item in self.item_ids]
+
     def _joined(self, source: str, table: Table) -> dict[str, int]:
         """Map item id to row in a further source; a source of other items altogether is refused."""
         key = self._key(source)
         rows = self._index(source, table, key)
-        if rows.keys().isdisjoint(self._rows[self.source]):
+        names = list(dict.fromkeys(self.shared_ids))
+        if rows.keys().isdisjoint(names):
             message = f"no row names an item; its column '{key}' holds {listed(map(shown, rows), IDS_LISTED)}"
-            message += f", items are {listed(map(shown, self.item_ids), IDS_LISTED)}"
+            message += f", items are {listed(map(shown, names), IDS_LISTED)}"
             raise DefinitionError(Issue("item-missing", source, message, "Name the column of ids under items.joins"))
         return rows
 
     def _index(self, source: str, table: Table, key: str) -> dict[str, int]:
         """Map item id to its first row; rows of one item must agree in every column that is read."""
-        ids, _ = self.canonicalizer.canonical_all(table.columns[key])
+        ids = self._row_ids(source, table, key)
         rows: dict[str, int] = {}
         differing: dict[str, list[int]] = {}
-        compared = [cells for name, cells in table.columns.items() if name != key]
+        varying = {one.column for one in self.definition.task.varying_columns() if source == self.source}
+        compared = [cells for name, cells in table.columns.items() if name not in {key, *varying}]
         for row, item in enumerate(ids):
             first = rows.setdefault(item, row)
             if first != row and any(cells[first] != cells[row] for cells in compared):

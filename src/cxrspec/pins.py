@@ -22,14 +22,22 @@ def _path_form(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
 
 
-class PinnedPath(Fields):
+class FileForm(Fields):
+    """How the text of a table is written, where that cannot be seen."""
+
+    quotes: Literal["plain"] | None = None
+    """`plain`: a quote is a character of its cell like any other, as in TSV; where absent, quotes enclose cells, as in
+    CSV."""
+
+
+class PinnedPath(FileForm):
     """A file inside a pinned archive or repository, optionally with its own sha256."""
 
     path: Text
     sha256: Sha256 | None = None
 
 
-class HubPath(Fields):
+class HubPath(FileForm):
     """A file of a data set: one path, or Parquet shards that make one table, whose columns are read by range."""
 
     path: Text | None = None
@@ -53,14 +61,14 @@ class HubPath(Fields):
         return self
 
 
-class PinnedUrl(Fields):
+class PinnedUrl(FileForm):
     """A file at a URL; its sha256 is its identity, the URL only a place to look."""
 
     url: Annotated[Text, DESCRIPTIVE]
     sha256: Sha256
 
 
-class LocalPath(Fields):
+class LocalPath(FileForm):
     """A file of the user's own; without a sha256 the lock records what was found."""
 
     path: Annotated[Text, DESCRIPTIVE]
@@ -101,11 +109,28 @@ class HubSource(SourceFields):
     files: Annotated[dict[FileName, HubRef], Field(min_length=1)]
 
 
+class DataSet(Fields):
+    """A published data set, in words by which a person can tell it from others."""
+
+    title: Text
+    doi: Text | None = None
+    size: Text | None = None
+    """How much it holds: `377,391 questions`."""
+
+    def __str__(self) -> str:
+        about = "; ".join(part for part in (self.size, self.doi and f"doi {self.doi}") if part)
+        return f"{self.title} ({about})" if about else self.title
+
+
 class FileSource(SourceFields):
     """Files on this machine, relative to the folder of the project."""
 
     kind: Literal["file"]
     files: Annotated[dict[FileName, LocalRef], Field(min_length=1)]
+    doi: Text | None = None
+    """The published release that the files are copies of: their place on this machine says nothing about that."""
+    namesakes: Annotated[list[DataSet] | None, DESCRIPTIVE] = None
+    """Other data sets that go by the same name; a refusal of the files' content tells them apart."""
 
 
 Source = Annotated[WheelSource | UrlSource | HubSource | FileSource, Discriminator("kind")]

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 from cxrspec.errors import did_you_mean, listed
 from cxrspec.field_errors import NAMES_LISTED, Path, document_path, is_fields, mapping_at, shown
 from cxrspec.fields import FieldIssue, Fields, Names, ShortForm
+from cxrspec.spelling import plain_name
 from cxrspec.tasks import Task
 
 COUNTS: Final = ("items", "groups", "images", "covariates", "pool", "cells")
@@ -40,6 +41,8 @@ def check_references(document: Mapping[str, Any], model: type[Fields], task: typ
                 yield undeclared(document_path(document, path)[0], kind, name, declared[kind])
     yield from _check_names(document)
     yield from _check_subsets(document)
+    if task:
+        yield from _check_conditions(document, task.STRATA, declared.get(task.STRATA, ()))
     yield from _check_expectations(document, task, declared)
     if task:
         yield from task.check_references(document, declared)
@@ -117,6 +120,21 @@ def _check_subsets(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
                     yield FieldIssue(("subsets", name, "disjoint_from"), "reference-conflict", message)
                 break
             chain.append(other)
+
+
+def _check_conditions(document: Mapping[str, Any], kind: str, declared: Sequence[str]) -> Iterator[FieldIssue]:
+    """Refuse conditions of a selection that the task does not declare, or that name one of its columns twice."""
+    known = set(map(plain_name, declared))
+    subsets = mapping_at(document, "subsets")
+    for subset in subsets:
+        seen: dict[str, Any] = {}
+        for name in mapping_at(mapping_at(subsets[subset], "select"), "per_condition"):
+            path: Path = ("subsets", subset, "select", "per_condition", name)
+            if plain_name(str(name)) not in known:
+                yield undeclared(path, kind, str(name), declared)
+            elif (first := seen.setdefault(plain_name(str(name)), name)) != name:
+                message = f"'{name}' and '{first}' are one {kind}"
+                yield FieldIssue(path, "reference-conflict", message, "Keep one of them")
 
 
 def _check_expectations(

@@ -65,6 +65,10 @@ class Registry:
         """Return the folder of a submission."""
         return self.folder(reference) / "submissions" / system
 
+    def grades_folder(self, reference: Reference, system: str) -> Path:
+        """Return the folder of what graders said of a system's answers."""
+        return self.submission_folder(reference, system) / "grades"
+
     def report_path(self, reference: Reference, system: str) -> Path:
         """Return the place of a report."""
         return self.folder(reference) / "reports" / f"{system}.json"

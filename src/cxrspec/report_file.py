@@ -21,7 +21,7 @@ ROUNDING: Final = 1e-12
 
 _DESCRIBED: Final = ("environment", "fitted", "features")
 """Parts that say how a number came about; they are never compared."""
-_COMPUTED: Final = (".value", ".low", ".high", ".margin")
+_COMPUTED: Final = (".value", ".low", ".high", ".margin", "_kappa", "_alpha_ordinal")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 
@@ -29,6 +29,8 @@ _PARTS: Final = ("protocol", "definition_digest", "subsets", "predictions", "tra
 _OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
 _OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
 _OF_STRATUM: Final = ("value", "reason", "n_items", "n_groups", "findings")
+_OF_PART: Final = ("value", "reason", "n_items", "n_groups", "n_missing", "n_excluded")
+_OF_GRADER: Final = ("name", "kind", "sha256")
 _OF_INTERVAL: Final = ("low", "high", "reason")
 
 
@@ -71,23 +73,31 @@ def _absent(report: Mapping[str, Any]) -> Iterator[str]:
     if report.get("overlap"):
         yield from (f"overlap.{part}" for part in ("bound", "subsets") if part not in report["overlap"])
     yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
-    for i, score in enumerate(report["scores"]):
-        yield from (f"scores[{i}].{part}" for part in _OF_SCORE if part not in score)
-        yield from _absent_values(f"scores[{i}]", score)
-        for covariate, strata in score.get("strata", {}).items():
-            if covariate not in score.get("n_in_no_stratum", {}):
-                yield f"scores[{i}].n_in_no_stratum.{covariate}"
-            for stratum, entry in strata.items():
-                path = f"scores[{i}].strata.{covariate}.{stratum}"
-                yield from (f"{path}.{part}" for part in _OF_STRATUM if part not in entry)
-                yield from _absent_values(path, entry)
+    for list_name in ("scores", "graded"):
+        for i, score in enumerate(report.get(list_name, ())):
+            yield from _absent_of_score(f"{list_name}[{i}]", score)
+            if list_name == "graded":
+                yield from (f"graded[{i}].grader.{part}" for part in _OF_GRADER if part not in score.get("grader", {}))
+
+
+def _absent_of_score(path: str, score: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{path}.{part}" for part in _OF_SCORE if part not in score)
+    yield from _absent_values(path, score)
+    for covariate, strata in score.get("strata", {}).items():
+        if covariate not in score.get("n_in_no_stratum", {}):
+            yield f"{path}.n_in_no_stratum.{covariate}"
+        for stratum, entry in strata.items():
+            inner = f"{path}.strata.{covariate}.{stratum}"
+            yield from (f"{inner}.{part}" for part in _OF_STRATUM if part not in entry)
+            yield from _absent_values(inner, entry)
 
 
 def _absent_values(path: str, score: Mapping[str, Any]) -> Iterator[str]:
     yield from _absent_intervals(path, score)
-    for name, entry in score.get("findings", {}).items():
-        yield from (f"{path}.findings.{name}.{part}" for part in _OF_FINDING if part not in entry)
-        yield from _absent_intervals(f"{path}.findings.{name}", entry)
+    for by, needed in (("findings", _OF_FINDING), ("question_types", _OF_PART)):
+        for name, entry in score.get(by, {}).items():
+            yield from (f"{path}.{by}.{name}.{part}" for part in needed if part not in entry)
+            yield from _absent_intervals(f"{path}.{by}.{name}", entry)
 
 
 def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:

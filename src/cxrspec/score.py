@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, Literal
 
 from cxrspec import __version__
 from cxrspec.digest import Table, json_text, short_id
 from cxrspec.errors import CxrspecError, Issue, SubmissionError
 from cxrspec.files import write_whole
+from cxrspec.grades import grades_paths, load_grades
 from cxrspec.lock import Lock
 from cxrspec.overlap import overlap_here, overlap_notes
 from cxrspec.predictions import (
     Embeddings,
     ExpectedItems,
     ExpectedPairs,
+    ExpectedQuestions,
     Heatmaps,
     PredictedBoxes,
     Scores,
+    read_answers,
     read_boxes,
     read_embeddings,
     read_heatmaps,
@@ -61,12 +65,14 @@ def score(reference: Reference, system: str, registry: Registry) -> Scored:
     """
     lock = registry.read_lock(reference)
     submission = load_submission(registry, reference, system)
-    path = registry.submission_folder(reference, system) / submission.predictions.file
+    folder = registry.submission_folder(reference, system)
+    paths = [folder / submission.predictions.file, *grades_paths(registry, reference, system)]
     old = read_report(registry, reference, system)
-    if not path.is_file() and (old or path in registry.dvc.recorded):
+    absent = [path for path in paths if not path.is_file() and (old or path in registry.dvc.recorded)]
+    if absent:
         if issues := submission_issues(submission, lock, need_of(submission, lock), system):
             raise SubmissionError(issues)
-        note = Issue("table-missing", registry.name(path), "is not on this machine; its report stays as it is")
+        note = Issue("table-missing", registry.name(absent[0]), "is not on this machine; its report stays as it is")
         return Scored(reference, system, "absent", old, (note,))
     report, notes = evaluate_submission(submission, lock, registry, system)
     report["overlap"] = overlap_here(submission, lock, registry, old)
@@ -85,7 +91,7 @@ def evaluate_submission(
     need = need_of(submission, lock)
     read = check_submission(submission, lock, registry, system)
     evaluation = task_of(lock).evaluate(_given(submission, lock, registry, read))
-    for one in evaluation.scores:
+    for one in (*evaluation.scores, *evaluation.graded):
         one["signature"] = signature(lock, need, one)
     notes = (*read.notes, *evaluation.notes)
     return _report(submission, lock, need, evaluation, read, notes), notes
@@ -103,7 +109,8 @@ def _given(submission: Submission, lock: Lock, registry: Registry, read: ReadPre
         name: registry.read_table(lock.reference, f"{name}.covariates", lock.tables[f"{name}.covariates"])
         for name in sorted(task_of(lock).divided_subsets(submission.protocol))
     }
-    return EvaluationInput(submission.protocol, lock.definition["seed"], read.tables, read.by_subset, covariates)
+    seed, grades = lock.definition["seed"], load_grades(registry, lock, submission)
+    return EvaluationInput(submission.protocol, seed, read.tables, read.by_subset, covariates, grades)
 
 
 def drawing(submission: Submission, lock: Lock, registry: Registry, item_id: str, finding: str) -> Drawing:
@@ -169,6 +176,7 @@ def signature(lock: Lock, need: PredictionNeed, one: Mapping[str, Any]) -> str:
             f"n:{one['n_items']}",
             f"metric:{one['metric']}",
             f"protocol:{one['protocol']}",
+            *([f"grader:{_grader_text(one['grader'])}"] if "grader" in one else []),
             f"ci:{intervals}",
             f"seed:{lock.definition['seed']}",
             f"cxrspec:{__version__}",
@@ -180,6 +188,12 @@ def _interval_word(interval: Mapping[str, Any]) -> str:
     """Return an interval in short: `bootstrap1000/item`, `delong`."""
     resampled = f"{interval['resamples']}/{interval['unit']}" if "resamples" in interval else ""
     return f"{interval['method']}{resampled}"
+
+
+def _grader_text(grader: Mapping[str, str]) -> str:
+    """Return the grader as a signature names it: with a judge's prompt, and the grades themselves."""
+    prompt = f"/prompt={short_id(grader['prompt_sha256'])}" if "prompt_sha256" in grader else ""
+    return f"{grader['name'].replace('|', '/')}/{grader['kind']}{prompt}/grades={short_id(grader['sha256'])}"
 
 
 @dataclass(frozen=True)
@@ -212,11 +226,12 @@ def read_predictions(
     name, data = file
     need = need_of(submission, lock)
     items = lock.definition["items"]
+    roster = cache(partial(registry.read_table, lock.reference, "roster", lock.tables["roster"]))
     expected = ExpectedItems(
         item_ids=sorted({item for table in tables.values() for item in table.item_ids}),
         rule=lock.id_rule,
-        id_columns=(items["item_id"]["column"],),
-        known=lambda: _splits(registry, lock),
+        id_columns=() if "numbered_by" in items["item_id"] else (items["item_id"]["column"],),
+        known=lambda: dict(zip(roster().item_ids, roster().column("split"), strict=True)),
         reference=f"{lock.reference}:{'+'.join(need.subsets)}",
         known_labels=need.known_labels,
     )
@@ -226,6 +241,14 @@ def read_predictions(
         pairs = task_of(lock).expected_pairs(submission.protocol, table)
         regions = _read_regions(submission, ExpectedPairs(expected, columns, pairs, need.frame), need, file)
         return ReadPredictions(tables, {subset: regions}, tuple(regions.notes), regions.n_rows, regions.n_left_aside)
+    position = {item: row for row, item in enumerate(expected.item_ids)}
+    if need.kind == "answers":
+        asked = ExpectedQuestions.of_tables(expected, tables.values(), columns, items["group_id"].get("column"), roster)
+        found = read_answers(data, asked, name=name)
+        by_subset = {
+            subset: [found.texts[position[item]] for item in table.item_ids] for subset, table in tables.items()
+        }
+        return ReadPredictions(tables, by_subset, tuple(found.notes), found.n_rows, found.n_left_aside)
     from cxrspec.predictions.prompts import ExpectedPrompts, is_prompt_archive, read_prompt_scores  # needs NumPy
 
     read: Scores | Embeddings
@@ -237,10 +260,9 @@ def read_predictions(
         read = read_prompt_scores(data, prompts, expected, name=name)
     else:
         read = read_scores(data, columns, expected, name=name, aggregate=aggregate, head_map=submission.head_map)
-    position = {item: row for row, item in enumerate(expected.item_ids)}
-    found = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
+    values = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
     names = read.feature_names if isinstance(read, Embeddings) else None
-    return ReadPredictions(tables, found, tuple(read.notes), read.n_rows, read.n_left_aside, names)
+    return ReadPredictions(tables, values, tuple(read.notes), read.n_rows, read.n_left_aside, names)
 
 
 def _read_regions(
@@ -255,11 +277,6 @@ def _read_regions(
         hint = "Say how they are written: --box-format xywh --frame 1024x1024"
         raise SubmissionError(Issue("submission-field", "boxes", "predicted boxes need a format and a frame", hint))
     return read_boxes(data, expected, name=name, format=form.format, frame=(form.width_px, form.height_px))
-
-
-def _splits(registry: Registry, lock: Lock) -> dict[str, str]:
-    roster = registry.read_table(lock.reference, "roster", lock.tables["roster"])
-    return dict(zip(roster.item_ids, roster.column("split"), strict=True))
 
 
 def _report(
@@ -287,6 +304,8 @@ def _report(
         "card": submission.card.model_dump(exclude_none=True) if submission.card else {},
         "trained_on": submission.training_text,
         "scores": evaluation.scores,
+        **({"graded": evaluation.graded} if evaluation.graded else {}),
+        **({"agreement": evaluation.agreement} if evaluation.agreement else {}),
         "fitted": evaluation.fitted,
         "tolerance": evaluation.tolerance,
         "notes": [str(note) for note in notes],

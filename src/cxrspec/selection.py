@@ -1,12 +1,13 @@
-"""Own how items are chosen from a pool: iterative stratification, without a random generator; no I/O."""
+"""Own how items are chosen from a pool: by iterative stratification or by condition, without randomness; no I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cxrspec.errors import listed
+from cxrspec.spelling import plain_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +57,40 @@ def stratified_choice(
         sides.chosen[rows[: size - int(sides.chosen.sum())]] = True
     _refuse_short(labels[sides.chosen].sum(axis=0), minimum_positives, names, f"among the {size:,} that are chosen")
     return sides.chosen
+
+
+def per_condition_choice(
+    labels: NDArray[np.bool_], wanted: Mapping[str, int], *, names: Sequence[str]
+) -> NDArray[np.int64]:
+    """Choose, per condition, the first of its positive items that no condition before it has chosen.
+
+    Conditions choose in the order of the columns. Among the chosen items alone, the choice is the same again.
+
+    Args:
+        labels: [n_items, n_labels] in rank order, see `digest.seed_hash_order`.
+        wanted: condition: how many items; case, blanks, `_` and `-` of a name never matter.
+        names: the names of the columns.
+
+    Returns:
+        [n_items] the column that an item was chosen for, -1 where it was not.
+
+    Raises:
+        ValueError: if too few positive items are left for a condition.
+    """
+    import numpy as np
+
+    sizes = {plain_name(name): size for name, size in wanted.items()}
+    chosen_for = np.full(len(labels), -1, dtype=np.int64)
+    short = []
+    for column, name in enumerate(names):
+        size = sizes.get(plain_name(name), 0)
+        rows = np.flatnonzero(labels[:, column] & (chosen_for < 0))[:size]
+        chosen_for[rows] = column
+        if len(rows) < size:
+            short.append(f"{name} {len(rows):,} of {size:,}")
+    if short:
+        raise ValueError(f"too few positive items that no other condition has chosen: {listed(short)}")
+    return chosen_for
 
 
 def _refuse_short(positives: NDArray[np.int64], minimum: int, names: Sequence[str], where: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cxrspec.definition import Conditions, Definition, HubSource, ItemList
+from cxrspec.definition import Definition, HubSource, ItemList
 from cxrspec.errors import DefinitionError, Issue, SourceError, listed
-from cxrspec.fields import Column
+from cxrspec.needed import conditions_of, form_of, needed_columns, with_places
 from cxrspec.sources import OpenedFile, Store, open_file, place_of
 from cxrspec.sources.shards import Shard, joined_shards, read_shards
 from cxrspec.tables import Table, read_lines, read_table
@@ -30,7 +30,7 @@ class SourceFiles:
     @cached_property
     def needed(self) -> dict[str, set[str]]:
         """Every column that the definition reads, by source file."""
-        return _needed_columns(self.definition)
+        return needed_columns(self.definition)
 
     def key(self, reference: str) -> tuple[str, str]:
         """Return source and file that `source` or `source/file` names."""
@@ -55,7 +55,7 @@ class SourceFiles:
 
     def columns_of(self, key: tuple[str, str]) -> list[str]:
         """Return every column of a table of shards that the definition names."""
-        lists = [pool.in_list for pool in _conditions(self.definition) if pool.in_list]
+        lists = [pool.in_list for pool in conditions_of(self.definition) if pool.in_list]
         listed = {one.column for one in lists if one.column and self.key(one.source) == key}
         named = [columns for reference, columns in self.needed.items() if self.key(reference) == key]
         return sorted(listed.union(*named))
@@ -95,10 +95,17 @@ class SourceFiles:
             if shards := self.shards.get(self.key(reference)):
                 table = _rows_of(shards, reference)
             else:
-                table = read_table(opened.read(), name=reference, columns=sorted(set(columns)))
+                table = self._read_table(opened.read(), reference, sorted(set(columns)))
             cells = {name: _composed(column) for name, column in table.columns.items()}
             self.tables[reference] = replace(table, columns=cells)
         return self.tables[reference]
+
+    def _read_table(self, data: bytes, reference: str, columns: Sequence[str]) -> Table:
+        literal = form_of(self.definition, reference).quotes == "plain"
+        try:
+            return read_table(data, name=reference, columns=columns, literal=literal)
+        except SourceError as error:
+            raise with_places(error, self.definition, columns) from error
 
     def list_cells(self, items: ItemList) -> list[str]:
         """Return the raw ids of a list: the lines of a file, or a column of a table."""
@@ -123,24 +130,3 @@ def _rows_of(shards: Sequence[Shard], name: str) -> Table:
 def _composed(cells: list[str]) -> list[str]:
     """Return cells in Unicode's NFC, in which definitions are read too: what looks equal must be equal."""
     return cells if "".join(cells).isascii() else [unicodedata.normalize("NFC", cell) for cell in cells]
-
-
-def _conditions(definition: Definition) -> Iterator[Conditions]:
-    yield from (definition.splits or {}).values()
-    for subset in definition.subsets.values():
-        yield from (subset.pool, subset.select)
-
-
-def _needed_columns(definition: Definition) -> dict[str, set[str]]:
-    """Return every column that the definition reads, by source file, so that each file is read once."""
-    items = definition.items
-    needed: dict[str, set[str]] = {items.source: {items.item_id.column}}
-    columns = [*(items.covariates or {}).values(), *definition.task.source_columns()]
-    if items.group_id.column:
-        columns.append(Column(column=items.group_id.column))
-    columns += [where.column for conditions in _conditions(definition) for where in conditions.where or ()]
-    for column in columns:
-        source = column.source or items.source
-        key = items.item_id.column if source == items.source else (items.joins or {}).get(source)
-        needed.setdefault(source, {key or items.item_id.column}).add(column.column)
-    return needed

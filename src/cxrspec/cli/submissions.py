@@ -208,6 +208,25 @@ def baseline_boxes(
     _submit(boxes_request(reference, kind, registry), registry, as_json=as_json)
 
 
+@baseline.command(
+    "answers", epilog="Example: cxrspec baseline answers mimic-cxr-vqa@physionet-1.0.0-v1 --kind always-no"
+)
+def baseline_answers(
+    reference: DefinitionArgument,
+    kind: Annotated[str, typer.Option(help="always-yes, always-no or majority.")],
+    fit_on: Annotated[str, typer.Option(help="For majority: the subset whose usual answers are given.")] = "validation",
+    as_json: JsonOption = False,
+) -> None:
+    """Write the answers of a system that sees no image.
+
+    What they score is owed to the questions alone.
+    """
+    from cxrspec.baselines import answers_request
+
+    registry = open_registry()
+    _submit(answers_request(reference, kind, registry, fit_on=fit_on), registry, as_json=as_json)
+
+
 def _submit(request: Request, registry: Registry, *, as_json: bool) -> None:
     """Write a submission, and put its predictions under DVC unless a stage makes them."""
     from cxrspec.pipeline import dvc_add, is_made_by_stage

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cxrspec.metrics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from cxrspec.metrics.answers import Reading, Readings, clashing_phrases, exact_match, leading_polarity, token_f1, words
 from cxrspec.metrics.boxes import match_boxes, stack_boxes
 from cxrspec.metrics.delong import adjusted_p_values, delong_interval, delong_test, delong_variance
 from cxrspec.metrics.heatmaps import heatmap_boxes
@@ -55,21 +57,29 @@ __all__ = [
     "ProbeFit",
     "ProbeSettings",
     "ReaderPoint",
+    "Reading",
+    "Readings",
     "adjusted_p_values",
     "average_precision",
     "bootstrap_p_value",
     "bootstrap_ranking",
+    "clashing_phrases",
+    "cohen_kappa",
     "count_distinct",
     "curve_points",
     "curve_value",
     "delong_interval",
     "delong_test",
     "delong_variance",
+    "exact_match",
     "fit_probe",
+    "fleiss_kappa",
     "heatmap_boxes",
     "is_below",
     "is_coarse",
     "is_constant",
+    "krippendorff_alpha",
+    "leading_polarity",
     "majority_vote",
     "match_boxes",
     "mean_over_findings",
@@ -82,6 +92,8 @@ __all__ = [
     "stack_boxes",
     "stratified_folds",
     "tied_pair_share",
+    "token_f1",
     "undefined_probe_reason",
     "undefined_reason",
+    "words",
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cxrspec.errors import Issue, SubmissionError
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn, align
+from cxrspec.predictions.answers import Answers, ExpectedQuestions, read_answers
 from cxrspec.predictions.head_maps import HEAD_MAPS, HeadMap, heads_of, map_issues, map_notes
 from cxrspec.predictions.heads import OWN_ID_COLUMN, ColumnNames, match_heads
 from cxrspec.predictions.loading import as_submission_error, load_predictions
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEAD_MAPS",
+    "Answers",
     "ColumnNames",
     "Embeddings",
     "ExpectedItems",
     "ExpectedPairs",
+    "ExpectedQuestions",
     "HeadMap",
     "Heatmaps",
     "PredictedBoxes",
     "Scores",
     "heads_of",
     "map_issues",
+    "read_answers",
     "read_boxes",
     "read_embeddings",
     "read_heatmaps",

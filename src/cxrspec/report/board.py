@@ -30,7 +30,7 @@ def wide_rows(board: Mapping[str, Any], protocol: str, *, findings: bool) -> Ite
     for name in metric_names(board, protocol):
         scores = [row["scores"][name] for row in rows]
         yield (metric_heading(name, rows), "mean", *map(interval_text, scores))
-        for finding in scores[0]["findings"] if findings else ():
+        for finding in scores[0].get("findings", {}) if findings else ():
             yield ("", finding, *(interval_text(score["findings"][finding]) for score in scores))
 
 
@@ -155,10 +155,45 @@ def counts_text(board: Mapping[str, Any], subset: str) -> str:
     """Write the size of a subset and its positives per finding."""
     found = board["subsets"][subset]
     text = f"{subset} {found['id']}: n = {found['items']:,} items of {found['groups']:,} groups"
+    if "closed" in found:
+        text += f"; closed-ended {found['closed']:,}, open-ended {found['open']:,}"
     for key, words in (("positives", "n positive"), ("boxes", "n boxes")):
         if key in found:
             text += f"; {words}: {', '.join(f'{name} {count:,}' for name, count in found[key].items())}"
     return text
+
+
+def graded_rows(board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield (metric, system, grader, value, one value per question type, n) of every number that graders gave."""
+    for row in board["systems"]:
+        for score in row.get("graded", ()):
+            parts = [
+                f"{name} {interval_text(part)}" for name, part in score["question_types"].items() if part["n_items"]
+            ]
+            cells = (metric_heading(score["metric"], [{"scores": {score["metric"]: score}}]), row["system"])
+            yield (*cells, grader_text(score), interval_text(score), "; ".join(parts), f"{score['n_items']:,}")
+
+
+def grader_text(score: Mapping[str, Any]) -> str:
+    """Write who graded, a judge with its prompt."""
+    grader = score["grader"]
+    prompt = f", prompt {grader['prompt_sha256'][:16]}" if "prompt_sha256" in grader else ""
+    return f"{grader['name']} ({grader['kind']}{prompt})"
+
+
+def agreement_texts(board: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how far the graders of each system agree."""
+    for row in board["systems"]:
+        if found := row.get("agreement"):
+            yield f"{row['system']}: {agreement_text(found)}"
+
+
+def agreement_text(found: Mapping[str, Any]) -> str:
+    """Write the coefficients of graders with their names; what is undefined with its reason."""
+    values = {name: value for name, value in found.items() if name not in ("graders", "n_items", "reason")}
+    words = [f"{name.replace('_', ' ')} {'undefined' if v is None else f'{v:.3f}'}" for name, v in values.items()]
+    reason = f" ({found['reason']})" if found["reason"] else ""
+    return f"{', '.join(words)} of {', '.join(found['graders'])} on {found['n_items']:,} answers{reason}"
 
 
 def reported_text(entry: Mapping[str, Any]) -> str:
@@ -185,6 +220,12 @@ def _markdown_lines(board: Mapping[str, Any]) -> Iterator[str]:
         if rows := ranked(board, protocol):
             yield from ("", f"## {protocol}", "")
             yield from _protocol_lines(board, protocol, rows)
+    if graded := list(graded_rows(board)):
+        yield from ("", "## Graded answers: each grader is a result of its own", "")
+        yield from ("| metric | system | grader | value | by question type | n |", "|---|---|---|---|---|---|")
+        yield from map(_table_row, graded)
+        yield from ("", *(f"- {text}" for text in agreement_texts(board)))
+        yield from (f"- `{score['signature']}`" for row in board["systems"] for score in row.get("graded", ()))
     if unranked := list(unranked_texts(board)):
         yield from ("", "## Without a score", "")
         yield from (f"- {_one_line(text)}" for text in unranked)

@@ -9,6 +9,7 @@ from cxrspec.description import current_description
 from cxrspec.digest import json_text
 from cxrspec.errors import SubmissionError
 from cxrspec.files import write_whole
+from cxrspec.grades import grade_records
 from cxrspec.lock import Lock
 from cxrspec.ranks import Ranks, rank_systems
 from cxrspec.reference import Reference
@@ -32,7 +33,7 @@ def leaderboard(reference: Reference, registry: Registry, *, ranks: bool = True)
     description = current_description(lock, registry)
     systems = [_row(lock, system, registry) for system in registry.systems(reference)]
     reported = [entry.as_json() for entry in load_reported(registry, reference.benchmark)]
-    counts = ("items", "groups", "positives", "none", "boxes")
+    counts = ("items", "groups", "positives", "none", "boxes", "closed", "open")
     board = {
         "reference": str(lock.reference),
         "title": description.get("title", ""),
@@ -103,6 +104,7 @@ def _row(lock: Lock, system: str, registry: Registry) -> dict[str, Any]:
     """Return a system's scores, or why it has none that may stand beside others."""
     try:
         submission = load_submission(registry, lock.reference, system)
+        grades = grade_records(registry, lock.reference, system)
     except SubmissionError as error:
         return {"system": system, "state": "refused", "reason": str(error.issues[0])}
     report = read_report(registry, lock.reference, system)
@@ -112,7 +114,13 @@ def _row(lock: Lock, system: str, registry: Registry) -> dict[str, Any]:
         return {"system": system, "state": "outdated", "reason": "its report is of another lock; score it again"}
     if report["predictions"]["sha256"] != submission.predictions.sha256:
         return {"system": system, "state": "outdated", "reason": "its report is of other predictions; score it again"}
+    if _grades_of(report) != {one.grades.sha256 for one in grades.values()}:
+        return {"system": system, "state": "outdated", "reason": "its report is of other grades; score it again"}
     return _scores(report)
+
+
+def _grades_of(report: Mapping[str, Any]) -> set[str]:
+    return {score["grader"]["sha256"] for score in report.get("graded", ())}
 
 
 def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
@@ -133,7 +141,9 @@ def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
     first = report["scores"][0]
     overlap = report.get("overlap")
     covered = f"its training data cover {overlap_text(overlap)}" if is_covered(overlap) else None
+    beside = {name: report[name] for name in ("graded", "agreement") if name in report}
     return {
+        **beside,
         "system": report["system"],
         "state": "undefined" if first["value"] is None else "overlap" if covered else "scored",
         "reason": first["reason"] or covered,
@@ -146,8 +156,9 @@ def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
             score["metric"]: {
                 **{key: score[key] for key in kept},
                 "findings": {
-                    name: {key: entry[key] for key in of_finding} for name, entry in score["findings"].items()
+                    name: {key: entry[key] for key in of_finding} for name, entry in score.get("findings", {}).items()
                 },
+                **({"question_types": score["question_types"]} if "question_types" in score else {}),
             }
             for score in report["scores"]
         },

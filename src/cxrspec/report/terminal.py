@@ -14,7 +14,11 @@ from rich.text import Text
 from cxrspec.errors import Issue
 from cxrspec.report.board import (
     OVERLAP_MEANS,
+    agreement_text,
+    agreement_texts,
     counts_text,
+    graded_rows,
+    grader_text,
     interval_text,
     is_wide,
     metric_heading,
@@ -39,6 +43,11 @@ if TYPE_CHECKING:
 
 MARKS: Final = {"held": ("✓", "green"), "broken": ("✗", "bold red"), "not checked": ("○", "yellow")}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+ANSWER_COUNTS: Final = (
+    *("n_items", "n_positive", "n_negative", "n_said_yes", "n_said_no"),
+    *("n_undecided", "n_refusal", "n_empty", "n_missing", "n_excluded"),
+)
+"""The counts of questions, in the order in which they are shown."""
 PIPE_WIDTH: Final = 240
 """Columns where stdout is no terminal, so that no cell is cut."""
 
@@ -136,19 +145,18 @@ def show_report(report: Mapping[str, Any]) -> None:
     """Print one report: every metric with its interval, then the findings, then signatures and notes."""
     say(f"{report['reference']}/{report['system']}  protocol {report['protocol']}", "bold")
     readers = of_readers(report["scores"])
-    for score in (one for one in report["scores"] if "convention" not in one):
+    for score in (one for one in (*report["scores"], *report.get("graded", ())) if "convention" not in one):
         size = f"n = {score['n_items']:,} of {score['n_groups']:,} groups"
-        say(f"{score['metric']} on {score['subset']}  {interval_text(score)}  {size}", "bold")
-        table = new_table("  finding", score["kind"], "n positive", "n negative", "n missing", "n excluded")
-        for name, entry in score["findings"].items():
-            counts = (f"{entry[key]:,}" for key in ("n_positive", "n_negative", "n_missing", "n_excluded"))
-            add_row(table, f"  {name}", interval_text(entry), *counts)
-        out().print(table)
+        by = f" by {grader_text(score)}" if "grader" in score else f" ({score['basis']})" if "basis" in score else ""
+        say(f"{score['metric']} on {score['subset']}{by}  {interval_text(score)}  {size}", "bold")
+        _show_parts(score)
         for covariate in sorted(score.get("strata", {})):
             _show_strata(score, covariate)
         say(f"  {score['signature']}", "dim")
     if readers:
         _show_readers(readers)
+    if found := report.get("agreement"):
+        say(f"graders agree: {agreement_text(found)}")
     say(f"trained on: {report['trained_on']}")
     say(f"overlap: {overlap_text(report.get('overlap'))}; rows left aside: {report['predictions']['n_left_aside']:,}")
     show_list("notes", report["notes"])
@@ -198,6 +206,20 @@ def show_comparison(found: Mapping[str, Any]) -> None:
     show_issues((Issue(**note) for note in found["notes"]), kind="note")
 
 
+def _show_parts(score: Mapping[str, Any]) -> None:
+    """Print the parts of a score, each with the counts that it has: findings, or all questions and their types."""
+    counts: Sequence[str] = ("n_positive", "n_negative", "n_missing", "n_excluded")
+    by, parts = "finding", score.get("findings", {})
+    if "question_types" in score:
+        asked = {name: entry for name, entry in score["question_types"].items() if entry["n_items"]}
+        by, parts = "question type", {"all": score, **asked}
+        counts = [key for key in ANSWER_COUNTS if key in score]
+    table = new_table(f"  {by}", score["kind"], *(key.replace("_", " ") for key in counts))
+    for name, entry in parts.items():
+        add_row(table, f"  {name}", interval_text(entry), *(f"{entry[key]:,}" for key in counts))
+    out().print(table)
+
+
 def show_board(board: Mapping[str, Any]) -> None:
     """Print a leaderboard with the signature of every number under it."""
     say(f"\n{board['reference']}  {board['title']}", "bold")
@@ -224,6 +246,13 @@ def show_board(board: Mapping[str, Any]) -> None:
         for row in rows:
             for name in metrics:
                 say(f"  {row['scores'][name]['signature']}", "dim")
+    if graded := list(graded_rows(board)):
+        table = new_table("graded", "system", "grader", "value", "by question type", "n")
+        for line in graded:
+            add_row(table, *line)
+        out().print(table)
+        for text in agreement_texts(board):
+            say(f"  graders agree: {text}")
     for text in unranked_texts(board):
         say(f"  without a score: {text}", "yellow")
     for entry in board["reported"]:

@@ -58,6 +58,8 @@ def read_table(
     if issues:
         raise SourceError(issues)
     cells = sheet.cells([positions[0] for positions in found.values()])
+    if literal and (issues := list(_enclosed_issues(sheet, dict(zip(found, cells, strict=True))))):
+        raise SourceError(issues)
     return Table(name, dict(zip(found, cells, strict=True)), sheet.lines)
 
 
@@ -77,6 +79,17 @@ def _positions(heads: Mapping[int, str], wanted: str) -> list[int]:
     exact = [position for position, head in composed.items() if head == wanted]
     plain = wanted.strip().casefold()
     return exact or [position for position, head in composed.items() if head.strip().casefold() == plain]
+
+
+def _enclosed_issues(sheet: Sheet, columns: Mapping[str, Sequence[str]]) -> Iterator[Issue]:
+    """Refuse cells with doubled quotes inside quotes: whoever wrote the file meant them to enclose cells."""
+    for column, cells in columns.items():
+        rows = [row for row, cell in enumerate(cells) if len(cell) > 3 and cell[0] == cell[-1] == '"' and '""' in cell]
+        if rows:
+            line = sheet.lines[rows[0]]
+            message = f"quotes seem to enclose {len(rows):,} cells, in which others are doubled; here they are plain"
+            hint = "Leave out 'quotes: plain' where the definition names the file"
+            yield Issue("row-shape", f"{sheet.name}:{line} column '{column}'", message, hint, line)
 
 
 def _lookup_issues(sheet: Sheet, found: Mapping[str, Sequence[int]]) -> Iterator[Issue]:

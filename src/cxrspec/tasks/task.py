@@ -88,7 +88,7 @@ class PredictionColumn:
 class PredictionNeed:
     """What a protocol asks of a predictions file."""
 
-    kind: Literal["scores", "embeddings", "heatmaps", "boxes"]
+    kind: Literal["scores", "embeddings", "heatmaps", "boxes", "answers"]
     subsets: tuple[str, ...]
     """Subsets whose items must all be there, each exactly once."""
     columns: tuple[PredictionColumn, ...] = ()
@@ -103,6 +103,15 @@ class PredictionNeed:
 
 
 @dataclass(frozen=True)
+class Grades:
+    """One grader's grades of a system's answers."""
+
+    grader: Mapping[str, str]
+    """`name` and `kind` (`human` or `judge`); for a judge `prompt_sha256`; `sha256` of the grades."""
+    by_item: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class EvaluationInput:
     """Everything that a score is computed from: frozen tables, and predictions aligned to their rows."""
 
@@ -110,10 +119,12 @@ class EvaluationInput:
     seed: int
     subsets: Mapping[str, Table]
     predictions: Mapping[str, Any]
-    """Per subset: scores [n_items, n_columns] or embeddings [n_items, n_features], rows as in the table; or the
-    heatmaps or boxes of a localizer."""
+    """Per subset: scores [n_items, n_columns], embeddings [n_items, n_features] or answers [n_items], rows as in the
+    table; or the heatmaps or boxes of a localizer."""
     covariates: Mapping[str, Table] = field(default_factory=dict)
     """Per subset of `Task.divided_subsets` its covariates, rows as in the table."""
+    grades: Sequence[Grades] = ()
+    """What each grader says of the answers to grade; nothing where nobody graded them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +156,10 @@ class Evaluation:
     """The scores of one submission as plain JSON values, with what was noticed on the way."""
 
     scores: list[dict[str, Any]] = field(default_factory=list)
+    graded: list[dict[str, Any]] = field(default_factory=list)
+    """Scores that stand on one grader's word, which each of them names."""
+    agreement: dict[str, Any] = field(default_factory=dict)
+    """How far several graders agree; empty with fewer than two."""
     fitted: dict[str, Any] = field(default_factory=dict)
     notes: list[Issue] = field(default_factory=list)
     resampled: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
@@ -163,6 +178,8 @@ class Task(Fields):
     """Names of the counts that `tally` returns and `expect` may claim; the kind of name each is counted by, if any."""
     COMPILED: ClassVar[frozenset[str]] = frozenset()
     """Fields that only say how reference columns are compiled: what they change is seen in the frozen tables."""
+    STRATA: ClassVar[str] = "finding"
+    """What a column of `strata` is, by the kinds of `declared`; a selection by condition names these."""
 
     @classmethod
     @abstractmethod
@@ -202,6 +219,14 @@ class Task(Fields):
     def tally(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Count what the reference columns hold, by the names in `TALLIES`."""
 
+    def tally_groups(self, columns: Sequence[Sequence[str]], groups: Sequence[str]) -> dict[str, Any]:
+        """Count groups by what their items' reference columns hold, by the names in `TALLIES`; nothing by default."""
+        return {}
+
+    def varying_columns(self) -> Sequence[Column]:
+        """Return the columns of the items source in which rows of one item may differ; read by `ItemColumns.rows`."""
+        return ()
+
     @abstractmethod
     def check_subset(self, name: str, columns: Sequence[Sequence[str]]) -> list[Issue]:
         """Return why the subset cannot serve what the definition uses it for."""
@@ -238,6 +263,13 @@ class Task(Fields):
     def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
         """Return the pairs of item and finding that heatmaps or boxes must be for; none where a row is an item."""
         return set()
+
+    GRADES: ClassVar[tuple[float, ...]] = ()
+    """The grades that an answer may be given; none for a task that has nothing to grade."""
+
+    def to_grade(self, table: Table) -> dict[str, dict[str, str]]:
+        """Return, by item id, what a grader must see beside the answer of each item that is graded."""
+        return {}
 
     def drawing(self, given: EvaluationInput, item_id: str, finding: str) -> Drawing | None:
         """Return what a picture of one item and finding shows; None for a task that has no picture.

@@ -11,6 +11,7 @@ from cxrspec.errors import IDS_LISTED, NAMES_LISTED, DefinitionError, Issue, lis
 from cxrspec.field_errors import shown
 from cxrspec.fields import Column, ColumnRef, Fields, SourceName, Text
 from cxrspec.spelling import plain_name
+from cxrspec.tasks.four_value import four_value
 from cxrspec.tasks.task import ItemColumns
 
 POSITIVE, NEGATIVE, UNCERTAIN, BLANK = "1", "0", "-1", ""
@@ -84,7 +85,7 @@ class ColumnLabels(Fields):
 
     def decode(self, items: ItemColumns, findings: Mapping[str, Sequence[str]]) -> list[list[str]]:
         """Return one column of label cells per finding; the first spelling names the source column."""
-        read = _yes_no if self.encoding == "yes_no" else _four_value
+        read = _yes_no if self.encoding == "yes_no" else four_value
         issues: list[Issue] = []
         decoded = []
         for spellings in findings.values():
@@ -105,15 +106,6 @@ Labels = Annotated[SeparatedLabels | ColumnLabels, Discriminator("encoding")]
 
 def _yes_no(text: str) -> str | None:
     return {"YES": POSITIVE, "NO": NEGATIVE}.get(text.strip().upper())
-
-
-def _four_value(text: str) -> str | None:
-    if not text.strip():
-        return BLANK
-    try:
-        return {1.0: POSITIVE, 0.0: NEGATIVE, -1.0: UNCERTAIN}.get(float(text))
-    except ValueError:
-        return None
 
 
 def _cells(rows: Sequence[int]) -> str:
