@@ -188,6 +188,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("WheelSource.sha256", wide, "sources/wheel/sha256", OTHER_SHA, True),
     ("PinnedPath.path", wide, "sources/wheel/files/a", "b.csv", True),
     ("PinnedPath.sha256", wide, "sources/wheel/files/a", {"path": "a.csv", "sha256": SHA}, True),
+    ("HubPath.quotes", wide, "sources/hub/files/a", {"path": "a.csv", "quotes": "plain"}, True),
     ("HubPath.path", wide, "sources/hub/files/a", "b.csv", True),
     ("HubPath.sha256", wide, "sources/hub/files/a", {"path": "a.csv", "sha256": SHA}, True),
     ("HubPath.shards", wide, "sources/hub/files/a", {"shards": ["a.csv"]}, True),

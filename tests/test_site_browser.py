@@ -34,11 +34,13 @@ def enriched(report: Any) -> None:
     for score in report["scores"]:
         for one in (score, *score["findings"].values()):
             one["intervals"].append({**one["intervals"][0], "unit": "group"})
-        score["strata"] = {"view": {name: dict(score["findings"]["edema"]) for name in ("AP", "PA")}}
+        part = {key: score[key] for key in ("value", "reason", "n_items", "n_groups", "intervals", "findings")}
+        score |= {"strata": {"view": {name: dict(part) for name in ("AP", "PA")}}, "n_in_no_stratum": {"view": 0}}
     finding = report["scores"][0]["findings"]["effusion"]
     finding |= {"value": None, "reason": "no positive among 20 items"}
     finding["intervals"] = [{**one, "low": None, "high": None, "reason": "undefined"} for one in finding["intervals"]]
-    report["overlap"] = "312 of 1,013 items, 203 of 595 patients"
+    counts = {"items": 312, "groups": 203, "n_items": 1013, "n_groups": 595}
+    report["overlap"] = {"bound": "exact", "subsets": {"test": counts}, "notes": [], "reason": None}
 
 
 def wide_definition(project: Project) -> Any:

@@ -18,6 +18,7 @@ from cxrspec.errors import SubmissionError
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry as Files
+from cxrspec.report.board import PLACED
 from cxrspec.report.leaderboard import leaderboard
 from cxrspec.score import score
 from cxrspec.sources import Store
@@ -241,7 +242,7 @@ class Definition:
         board = leaderboard(self.lock.reference, self._files)
         rows = []
         for row in board["systems"]:
-            if row["state"] == "scored":
+            if row["state"] in PLACED:
                 scores = [{**score, "metric": name} for name, score in row["scores"].items()]
                 rows += _report_rows({**row, "scores": scores})
         return _frame(rows)

@@ -56,12 +56,13 @@ class ShortForm:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Allow both forms: a short one is as the part of the long form that it becomes."""
         long = handler(schema)
-        if self.words:
-            return {"anyOf": [{"enum": list(self.words)}, long]}
         if self.is_list:
             return {"anyOf": [long["items"], long]}
-        becomes = next(one for one in map(self.expand, ("", 0)) if isinstance(one, Mapping))
-        return {"anyOf": [handler.resolve_ref_schema(long)["properties"][next(iter(becomes))], long]}
+        short = [{"enum": list(self.words)}] if self.words else []
+        for kind in ([],) if self.words else ("", 0, []):
+            if isinstance(becomes := self.expand(kind), Mapping):
+                short.append(handler.resolve_ref_schema(long)["properties"][next(iter(becomes))])
+        return {"anyOf": [*short, long]}
 
     def _expanded(self, value: Any) -> Any:
         long = self.expand(value)

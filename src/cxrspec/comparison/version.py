@@ -30,7 +30,7 @@ class Version:
     @property
     def metrics(self) -> dict[str, Mapping[str, Any]]:
         """The metrics by name."""
-        return {metric["name"]: metric for metric in self.document["metrics"]}
+        return {metric["name"]: metric for metric in self.document.get("metrics", ())}
 
     def scored_subset(self, metric: str) -> str:
         """Return the subset that a metric scores."""

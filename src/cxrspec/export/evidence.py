@@ -8,6 +8,7 @@ from cxrspec.audit import Audit, audit_definition, audit_system
 from cxrspec.errors import Issue, RegistryError
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
+from cxrspec.report.board import PLACED
 from cxrspec.report.leaderboard import public_leaderboard
 from cxrspec.report_file import read_report
 
@@ -19,7 +20,7 @@ def checked_board(reference: Reference, registry: Registry) -> tuple[dict[str, A
         RegistryError: if a link behind a number is broken, or as `leaderboard` does.
     """
     board = public_leaderboard(reference, registry)
-    scored = [row["system"] for row in board["systems"] if row["state"] == "scored"]
+    scored = [row["system"] for row in board["systems"] if row["state"] in PLACED]
     return board, _checked(reference, scored, registry)
 
 
@@ -34,7 +35,7 @@ def checked_report(
     board = public_leaderboard(reference, registry)
     row = next((one for one in board["systems"] if one["system"] == system), None)
     report = read_report(registry, reference, system)
-    if row is None or row["state"] != "scored" or report is None:
+    if row is None or row["state"] not in PLACED or report is None:
         message = row["reason"] if row and "reason" in row else "there is no submission"
         hint = f"Run 'cxrspec score {reference.definition}/{system}'"
         raise RegistryError(Issue("table-missing", f"{reference.definition}/{system}", message, hint))

@@ -54,7 +54,7 @@ def csv_table(board: Mapping[str, Any]) -> str:
 def _comments(board: Mapping[str, Any]) -> Iterator[str]:
     yield f"definition {board['definition_digest']}"
     yield from (boards.counts_text(board, subset) for subset in board["subsets"])
-    scored = [row for row in board["systems"] if row["state"] == "scored"]
+    scored = [row for row in board["systems"] if row["state"] in boards.PLACED]
     yield from (f"{row['system']} was trained on: {row['trained_on']}" for row in scored)
     yield from boards.unranked_texts(board)
     yield from (f"caveat: {caveat}" for caveat in board["caveats"])

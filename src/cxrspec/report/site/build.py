@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cxrspec import __version__
 from cxrspec.audit import audit_definition, audit_system
+from cxrspec.description import current_description
 from cxrspec.errors import CxrspecError, Issue, RegistryError
 from cxrspec.files import write_whole
 from cxrspec.lock import Lock
@@ -112,13 +113,13 @@ def _definition_pages(
             place,
             **common,
             definition=lock.definition,
-            description=lock.document["description"],
+            description=current_description(lock, registry),
             subsets=content.subsets(lock),
             protocols=content.protocols(lock),
             metrics=content.metric_rows(lock),
             sources=content.sources(lock),
             boards=list(content.board_forests(board)),
-            unranked=[row for row in board["systems"] if row["state"] != "scored"],
+            unranked=[row for row in board["systems"] if row["state"] not in boards.PLACED],
             history=versions(reference.benchmark, registry),
             linked={one.version for one in references if one.benchmark == reference.benchmark},
             chain=chain(audit_definition(reference, registry), restricted=not lock.redistribute),
@@ -126,7 +127,7 @@ def _definition_pages(
         board,
     )
     for row in board["systems"]:
-        if row["state"] == "scored":
+        if row["state"] in boards.PLACED:
             system = Reference(reference.benchmark, reference.version, system=row["system"])
             yield page_of(system), _system_page(system, lock, registry, common), None
 
@@ -173,6 +174,7 @@ def _environment() -> Environment:
     )
     style = environment.loader.get_source(environment, "style.css")[0]  # type: ignore[union-attr]
     environment.globals |= {
+        "overlap": boards.overlap_text,
         "style": Markup(style),  # noqa: S704 - our own file
         "generator": Markup(GENERATOR),  # noqa: S704 - our own text
         "cxrspec_version": __version__,
