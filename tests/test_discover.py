@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cxrspec.cli import main
+from cxrspec.combinations import matching_combinations
 from cxrspec.compiler import compile_definition
 from cxrspec.definition import Definition
-from cxrspec.discover import MOST_COMPILED, Discovery, discover, matching_combinations
+from cxrspec.discover import MOST_COMPILED, Discovery, discover
 from cxrspec.errors import CxrspecError
 from cxrspec.freeze import validate_definition
 from cxrspec.loader import load_definition
@@ -126,24 +127,24 @@ def found_by(definition: Definition, store: Store) -> tuple[list[list[str]], Dis
     return discovery.found, discovery
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 11, 12])
 def test_combinations_are_those_of_a_plain_search(size: int) -> None:
     """Met in the middle, the same combinations come out as when every one is summed."""
     counts = np.random.default_rng(size).integers(0, 4, (12, 2))
     wanted = counts[:size].sum(axis=0)
     plain = [one for one in combinations(range(12), size) if (counts[list(one)].sum(axis=0) == wanted).all()]
-    assert plain[: MOST_COMPILED + 1] == sorted(matching_combinations(counts, wanted, size))[: MOST_COMPILED + 1]
+    assert plain == sorted(matching_combinations(counts, wanted, size, limit=10_000))
 
 
-def test_search_ends_after_more_combinations_than_are_compiled() -> None:
-    """Where every combination fits, one more than can be checked is enough to say so."""
-    assert MOST_COMPILED + 1 == len(matching_combinations(np.ones((20, 1), np.int64), np.array([4]), 4))
+def test_search_ends_at_its_limit() -> None:
+    """Where every combination fits, as many come back as are asked for."""
+    assert 7 == len(matching_combinations(np.ones((20, 1), np.int64), np.array([4]), 4, limit=7))
 
 
 def test_search_that_memory_cannot_hold_is_refused() -> None:
     """Twenty of a thousand shards are no search."""
     with pytest.raises(ValueError, match="20 of 1000 are too many combinations"):
-        matching_combinations(np.ones((1000, 1), np.int64), np.array([20]), 20)
+        matching_combinations(np.ones((1000, 1), np.int64), np.array([20]), 20, limit=1)
 
 
 def test_counts_alone_find_the_shards(mirror: Server, online: Store, unnamed: Any) -> None:
@@ -174,7 +175,51 @@ def test_counts_that_no_combination_adds_up_to_leave_nothing(mirror: Server, onl
 def test_too_few_claims_leave_several_combinations(mirror: Server, online: Store, unnamed: Any) -> None:
     """The number of items alone fits any three shards; that there are several is said, and none is taken."""
     found, discovery = found_by(unnamed({"items": 30}), online)
-    assert (MOST_COMPILED, MOST_COMPILED + 1, False) == (len(found), discovery.n_candidates, discovery.is_unique)
+    assert (MOST_COMPILED, 56, False) == (len(found), discovery.n_candidates, discovery.is_unique)
+
+
+def test_patients_are_counted_before_anything_is_compiled(mirror: Server, online: Store, unnamed: Any) -> None:
+    """Of 56 combinations with 30 items, those with the claimed patients are tried, wherever they stand."""
+    groups = len({one["patient"] for at in (5, 6, 7) for one in ROWS[at]})
+    found, discovery = found_by(unnamed({"items": 30, "groups": groups}), online)
+    assert [PATHS[at] for at in (5, 6, 7)] in found
+    assert discovery.n_candidates == len(found) < 56
+    assert discovery.is_complete
+
+
+def test_claim_that_nothing_meets_alone_is_named(mirror: Server, online: Store, unnamed: Any) -> None:
+    """Where no combination adds up, the claim that excludes all of them is said."""
+    item = {"tiny-99999999_000": {"view": "AP"}}
+    _, discovery = found_by(unnamed(claims() | {"cells": item}), online)
+    assert ["the item tiny-99999999_000"] == discovery.unmet
+
+
+def test_listing_of_a_commit_is_remembered(mirror: Server, online: Store, unnamed: Any) -> None:
+    """What was discovered once is discovered again without the hub."""
+    definition = unnamed(claims())
+    first = discover(definition, online)
+    mirror.asked.clear()
+    assert (first, []) == (discover(definition, Store(online.cache, root=online.root, offline=True)), mirror.asked)
+
+
+def test_items_in_several_shards_are_told(hub: Server, online: Store, unnamed: Any) -> None:
+    """An item that two shards hold is counted, since counts then no longer add up."""
+    shards = {path: shard(rows) for path, rows in zip(PATHS, ROWS, strict=True)}
+    hub.serve_data_set("some/set", COMMIT, shards | {"data/8.parquet": shard([*ROWS[7][:2], row(99)])})
+    assert 2 == discover(unnamed(claims()), online).n_shared_items
+
+
+def test_faulty_row_is_told_by_its_shard(hub: Server, online: Store, unnamed: Any) -> None:
+    """A cell that the definition does not know is placed in its shard and row."""
+    odd = [dict(one) for one in ROWS[2]]
+    odd[3]["label"] = ["Weird"]
+    shards = {path: shard(rows) for path, rows in zip(PATHS, ROWS, strict=True)}
+    hub.serve_data_set("some/set", COMMIT, shards | {PATHS[2]: shard(odd)})
+    definition = unnamed(claims())
+    vocabulary = definition.task.labels.model_copy(update={"vocabulary": ["Edema", "Mass"]})
+    strict = definition.model_copy(update={"task": definition.task.model_copy(update={"labels": vocabulary})})
+    with pytest.raises(CxrspecError, match=r"hub:data/2.parquet row 4 column 'label'"):
+        discover(strict, online)
 
 
 @pytest.mark.parametrize(

@@ -484,7 +484,24 @@ def test_freezing_an_outer_subset_that_lacks_what_others_claimed_is_refused(tmp_
     claiming(project, "v2", "  train: {pool", '  train: {contained_in: ["tiny@v3:test", "tiny@v3:all"], pool')()
     found = refusal(claiming(project, "v3"))
     assert ["expectation", "reference-unknown"] == [code for code, _ in found]
+    project.edit("specs/tiny/v2.yaml", '["tiny@v3:test", "tiny@v3:all"]', '["tiny@v3:train"]')
+    assert "frozen" == claiming(project, "v3")().state  # a claim is mended in its file, also after freezing
+    project.path("registry/tiny/v3/lock.json").unlink()
     assert not (project.root / "registry/tiny/v3/lock.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("claim", "code"),
+    [
+        ('{same_as: ["tiny@v2:test"], pool', "expectation"),  # its own sibling
+        ('{contained_in: ["tiny@v1:tset"], pool', "reference-unknown"),
+        ('{contained_in: ["tiny@v1"], pool', "field-value"),
+    ],
+)
+def test_a_claim_that_can_be_checked_is_checked(tmp_path: Path, claim: str, code: str) -> None:
+    """A sibling subset, and a frozen definition that lacks the subset, are no reason to leave a claim unchecked."""
+    project = frozen_project(tmp_path)
+    assert [code] == [one for one, _ in refusal(claiming(project, "v2", "  train: {pool", f"  train: {claim}"))]
 
 
 def test_a_published_item_is_compared_cell_by_cell(tmp_path: Path) -> None:

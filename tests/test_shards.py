@@ -136,10 +136,10 @@ def test_what_was_read_once_is_read_offline_without_a_request(shards: Server, co
     assert [] == shards.asked
 
 
-def test_other_columns_are_read_anew(shards: Server, cold: Store) -> None:
-    """What is kept is kept for exactly the columns that were read."""
-    read(cold, A)
-    assert ("label",) == read(cold, A, columns=["label"])[0].table.header
+def test_further_columns_are_read_from_the_hub(shards: Server, cold: Store) -> None:
+    """What is kept serves the columns that were read, and no others."""
+    read(cold, A, columns=["label"])
+    assert COLUMNS == read(cold, A)[0].table.header
 
 
 def test_shards_that_were_never_read_are_refused_offline(shards: Server, cold: Store) -> None:
@@ -212,6 +212,61 @@ def test_wrong_etag_is_refused(shards: Server, cold: Store) -> None:
     code, text = refusal(cold, A)
     stated = hashlib.sha256(FILES[A]).hexdigest()
     assert ("source-changed", True) == (code, f"two digests of '{A}': {'0' * 64} and {stated}" in text)
+
+
+def test_storage_behind_a_redirect_has_etags_of_its_own(shards: Server, cold: Store) -> None:
+    """A large file is served from elsewhere, where another etag and no commit is no contradiction."""
+    digest = hashlib.sha256(FILES[A]).hexdigest()
+    shards.serve("/storage/a", FILES[A], headers={"ETag": f'"{"e" * 64}"'})
+    linked = {"X-Repo-Commit": COMMIT, "X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(FILES[A]))}
+    shards.serve(place(A), b"", status=302, headers={**linked, "Location": f"{shards.url}/storage/a"})
+    assert (digest, len(FILES[A])) == (read(cold, A)[0].etag, read(cold, A)[0].size)
+
+
+def test_hub_that_links_to_another_file_meanwhile_is_refused(shards: Server, cold: Store) -> None:
+    """The hub's own word beside a redirect is compared at every range."""
+    shards.serve("/storage/a", FILES[A])
+    linked = {"X-Repo-Commit": COMMIT, "X-Linked-Etag": f'"{"0" * 64}"', "X-Linked-Size": str(len(FILES[A]))}
+    shards.serve(place(A), b"", status=302, headers={**linked, "Location": f"{shards.url}/storage/a"})
+    code, text = refusal(cold, A)
+    assert ("source-changed", True) == (code, "states two digests" in text)
+
+
+def test_numbers_with_a_null_are_the_same_numbers(hub: Server, cold: Store) -> None:
+    """A column of whole numbers that one shard stores as floats names the same patients."""
+    whole, floats = io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"id": pa.array([7, 8], pa.int64())}), whole)
+    pq.write_table(pa.table({"id": pa.array([7.0, None], pa.float64())}), floats)
+    hub.serve_data_set("some/set", COMMIT, {A: whole.getvalue(), B: floats.getvalue()})
+    assert [["7", "8"], ["7", ""]] == [one.table.column("id") for one in read(cold, A, B, columns=["id"])]
+
+
+def test_numbers_in_one_shard_and_texts_in_another_are_refused(hub: Server, cold: Store) -> None:
+    """`7` and `00000007` would be two patients, and one of them in the test."""
+    numbers, texts = io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"id": pa.array([7], pa.int64())}), numbers)
+    pq.write_table(pa.table({"id": ["00000007"]}), texts)
+    hub.serve_data_set("some/set", COMMIT, {A: numbers.getvalue(), B: texts.getvalue()})
+    with pytest.raises(SourceError, match=f"column 'id' is number in '{A}', text in '{B}'"):
+        read(cold, A, B, columns=["id"])
+
+
+def test_fewer_columns_are_found_among_those_that_are_kept(shards: Server, cold: Store) -> None:
+    """A next version that reads less needs no network."""
+    first = read(cold, A)[0].table.column("label")
+    assert first == read(Store(cold.cache, offline=True), A, columns=["label"])[0].table.column("label")
+
+
+@pytest.mark.parametrize("broken", [{"shard_size": "12"}, {"etag": None}, {"kinds": []}, {"columns": 7}])
+def test_entry_of_a_mirror_that_says_too_little_is_passed_over(
+    shards: Server, cold: Store, tmp_path: Path, broken: dict[str, Any]
+) -> None:
+    """A hand-made index is believed only where all of it is there."""
+    fill_mirror({"nih": source(A)}, cold, tmp_path / "mirror", {("nih", "shards"): list(COLUMNS)})
+    index = tmp_path / "mirror" / "index.json"
+    index.write_text(json.dumps([entry | broken for entry in json.loads(index.read_text())]))
+    with pytest.raises(SourceError, match="the network is switched off"):
+        read(Store(tmp_path / "other", (tmp_path / "mirror",), offline=True), A)
 
 
 def test_cut_transfer_is_tried_again(shards: Server, cold: Store) -> None:

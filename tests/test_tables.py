@@ -235,7 +235,7 @@ def test_parquet_cells_are_text(tmp_path: Path) -> None:
     assert read_table(path, name="labels").columns == {
         "id": ["a", ""],
         "n": ["1", "-1"],
-        "x": ["0.1", "1.0"],
+        "x": ["0.1", "1"],
         "b": ["1", "0"],
         "labels": ["Mass|Hernia", ""],
         "kind": ["AP", "PA"],

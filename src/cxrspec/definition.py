@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import AfterValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from cxrspec.digest import json_digest
 from cxrspec.errors import did_you_mean, listed
@@ -186,6 +186,16 @@ def _select_form(value: Any) -> Any:
     return {"all": True} if value == "all" else value
 
 
+def _subset_reference(text: str) -> str:
+    if Reference.parse(text).subset is None:
+        raise ValueError(f"'{text}' names no subset; write benchmark@definition_version:subset")
+    return text
+
+
+SubsetReference = Annotated[Text, AfterValidator(_subset_reference)]
+"""`benchmark@definition_version:subset`."""
+
+
 class Subset(Fields):
     """A subset that is frozen: a pool, what is kept away from it, and the selection."""
 
@@ -196,9 +206,9 @@ class Subset(Fields):
     ]
     disjoint_from: SubsetName | None = None
     disjoint_by: Literal["group_id", "item_id"] | None = None
-    contained_in: Annotated[list[Text] | None, DESCRIPTIVE] = None
+    contained_in: Annotated[list[SubsetReference] | None, DESCRIPTIVE] = None
     """Subsets `benchmark@definition_version:subset` that hold every item of this one, checked where they are here."""
-    same_as: Annotated[list[Text] | None, DESCRIPTIVE] = None
+    same_as: Annotated[list[SubsetReference] | None, DESCRIPTIVE] = None
     """Subsets that hold the same items with the same labels, checked where they are here."""
     upstream_id: Annotated[Text | None, DESCRIPTIVE] = None
     """What the publisher calls this subset; it is shown beside our own id and never instead of it."""

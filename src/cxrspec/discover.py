@@ -6,16 +6,17 @@ Counts that add up over shards narrow the combinations; what they leave is compi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, combinations
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING, Any, Final
 
 from cxrspec.claims import Claim, count_claims
+from cxrspec.combinations import matching_combinations
 from cxrspec.compiler import Compilation, compile_files
 from cxrspec.definition import Definition, HubSource
-from cxrspec.digest import sha256_hex
 from cxrspec.errors import DefinitionError, Issue
+from cxrspec.expectations import Expected
 from cxrspec.source_files import SourceFiles
 from cxrspec.sources import Store, place_of
 from cxrspec.sources.shards import list_shards
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MOST_COUNTED: Final = 10_000
+"""Combinations whose patients are counted; where more meet the sums, the expectations do not tell the shards apart."""
 MOST_COMPILED: Final = 50
-"""Combinations that are compiled; where more are left, the expectations do not tell the shards apart."""
-MOST_HALVES: Final = 5_000_000
-"""Halves of combinations that are held in memory."""
+"""Combinations that are compiled, of those that meet every count but the ones of a selection."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,15 @@ class Discovery:
     """Shards of one combination."""
     narrowed_by: list[str]
     """The claims that add up over shards."""
+    unmet: list[str]
+    """Those that no combination meets, each taken alone."""
+    n_summed: int
+    """Combinations that meet all of them; one more than `MOST_COUNTED` where there are more."""
     n_candidates: int
-    """Combinations that meet those."""
+    """Of these, the combinations that also have the claimed numbers of groups."""
+    n_compiled: int
+    n_shared_items: int
+    """Items that stand in several shards: a combination that holds one twice is missed."""
     found: list[list[str]]
     """Combinations that meet every claim, as paths."""
     claims: list[Claim]
@@ -59,8 +67,13 @@ class Discovery:
 
     @property
     def is_unique(self) -> bool:
-        """Whether exactly one combination fits, and every candidate was compiled."""
-        return len(self.found) == 1 and self.n_candidates <= MOST_COMPILED
+        """Whether exactly one combination fits, and none was left untried."""
+        return len(self.found) == 1 and self.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every combination that meets the sums was tried."""
+        return self.n_summed <= MOST_COUNTED and self.n_compiled == self.n_candidates
 
 
 def discover(definition: Definition, store: Store) -> Discovery:
@@ -81,12 +94,14 @@ def discover(definition: Definition, store: Store) -> Discovery:
     files = SourceFiles(_with_shards(definition, key, paths), store)
     files.open_all()
     shards = sorted(files.shards[key], key=lambda shard: shard.path)
-    narrowed_by, counts, wanted = _additive(files, key)
+    known = _Shards(files, key)
+    narrowed_by, counts, wanted = _additive(known)
     try:
-        candidates = matching_combinations(counts, wanted, size)
+        summed = matching_combinations(counts, wanted, size, limit=MOST_COUNTED + 1)
     except ValueError as error:
         raise DefinitionError(Issue("source-unnamed", place_of(*key), str(error), "Name some of them")) from None
-    chosen = [[paths[at] for at in one] for one in candidates[:MOST_COMPILED]]
+    candidates = [one for one in summed if known.has_groups(one)]
+    chosen = [[paths[at] for at in one] for one in candidates[:MOST_COMPILED] or summed[:1]]
     claims = [compile_files(_only(files, key, one)).claims for one in chosen]
     fitting = [at for at, found in enumerate(claims) if not any(claim.is_fatal for claim in found)]
     return Discovery(
@@ -96,52 +111,20 @@ def discover(definition: Definition, store: Store) -> Discovery:
         n_read=sum(len(shard.text) for shard in shards),
         size=size,
         narrowed_by=narrowed_by,
+        unmet=[] if summed else _unmet(narrowed_by, counts, wanted, size),
+        n_summed=len(summed),
         n_candidates=len(candidates),
+        n_compiled=min(len(candidates), MOST_COMPILED),
+        n_shared_items=known.n_shared_items,
         found=[chosen[at] for at in fitting],
         claims=claims[fitting[0] if fitting else 0] if claims else [],
     )
 
 
-def matching_combinations(counts: NDArray[np.int64], wanted: NDArray[np.int64], size: int) -> list[tuple[int, ...]]:
-    """Return the combinations of `size` rows of counts [n, f] whose sum is `wanted` [f], in lexicographic order.
-
-    Both halves of every combination are listed and met in the middle, by a hash that adds up as the counts do (a sum
-    of products modulo 2^64); what it lets through is summed exactly. At most one more than `MOST_COMPILED` come back.
-
-    Raises:
-        ValueError: if there are more halves than can be held in memory.
-    """
-    import numpy as np
-
-    left, right = size // 2, size - size // 2
-    if comb(len(counts), right) > MOST_HALVES:
-        raise ValueError(f"{size} of {len(counts)} are too many combinations to search")
-    factors = np.array([int(sha256_hex(b"%d" % at)[:16], 16) | 1 for at in range(counts.shape[1])], dtype=np.uint64)
-    hashes, target = counts.astype(np.uint64) @ factors, wanted.astype(np.uint64) @ factors
-    first, second = (_combinations(len(counts), half) for half in (left, right))
-    sums = hashes[second].sum(axis=1, dtype=np.uint64)
-    order = np.argsort(sums, kind="stable")
-    rest = target - hashes[first].sum(axis=1, dtype=np.uint64)
-    low, high = (np.searchsorted(sums[order], rest, side=side) for side in ("left", "right"))
-    found: list[tuple[int, ...]] = []
-    for at in np.flatnonzero(high > low).tolist():
-        others = np.sort(order[low[at] : high[at]])
-        if left:  # each combination once: its halves in ascending order
-            others = others[second[others, 0] > first[at, -1]]
-        for other in others.tolist():
-            rows = (*first[at].tolist(), *second[other].tolist())
-            if np.array_equal(counts[list(rows)].sum(axis=0), wanted):
-                found.append(rows)
-                if len(found) > MOST_COMPILED:
-                    return found
-    return found
-
-
-def _combinations(n: int, size: int) -> NDArray[np.int64]:
-    import numpy as np
-
-    flat = np.fromiter(chain.from_iterable(combinations(range(n), size)), dtype=np.int64)
-    return flat.reshape(comb(n, size), size)
+def _unmet(names: Sequence[str], counts: NDArray[np.int64], wanted: NDArray[np.int64], size: int) -> list[str]:
+    """Return the claims that no combination meets even alone."""
+    alone = [(name, counts[:, at : at + 1], wanted[at : at + 1]) for at, name in enumerate(names)]
+    return [name for name, column, claim in alone if not matching_combinations(column, claim, size, limit=1)]
 
 
 def _unnamed(definition: Definition) -> tuple[str, str]:
@@ -181,19 +164,19 @@ def _only(files: SourceFiles, key: tuple[str, str], paths: Sequence[str]) -> Sou
     )
 
 
-def _additive(files: SourceFiles, key: tuple[str, str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+def _additive(shards: _Shards) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the claims that add up over shards: their paths, what each shard counts [n_shards, n], what is claimed."""
     import numpy as np
 
-    definition, shards = files.definition, _Shards(files, key)
+    definition = shards.definition
     found = [list(shards.claims(rows)) for rows in shards.rows]
     kept = [at for at, claim in enumerate(found[0]) if _adds_up(definition, claim)]
-    items = {item for one in (definition.expect or {}).values() for item in getattr(one, "cells", None) or ()}
+    items = sorted({item for one in (definition.expect or {}).values() for item in getattr(one, "cells", None) or ()})
     if not kept and not items:
         message = "no count that adds up over shards is expected (items, positives or covariates of a pool)"
         raise DefinitionError(Issue("expectation", "expect", message, "Write down what the publisher says"))
-    names = [found[0][at].path for at in kept] + sorted(items)
-    holds = [[int(item in shard_items) for item in sorted(items)] for shard_items in shards.item_ids]
+    names = [found[0][at].path for at in kept] + [f"the item {item}" for item in items]
+    holds = [[int(item in shard_items) for item in items] for shard_items in shards.item_ids]
     counts = [[*(int(one[at].found or 0) for at in kept), *held] for one, held in zip(found, holds, strict=True)]
     wanted = [found[0][at].expected.value for at in kept] + [1] * len(items)  # type: ignore[union-attr]
     return names, np.array(counts, dtype=np.int64), np.array(wanted, dtype=np.int64)
@@ -204,8 +187,13 @@ def _adds_up(definition: Definition, claim: Claim) -> bool:
     if isinstance(claim.expected, str) or claim.expected.value is None or claim.expected.within is not None:
         return False
     name, *count = claim.path.split(".")
-    if count[-1] == "groups" or name == "roster":
-        return count[-1] != "groups"
+    return count[-1] != "groups" and _is_whole(definition, name, count)
+
+
+def _is_whole(definition: Definition, name: str, count: Sequence[str]) -> bool:
+    """Say whether a count is of all items that meet conditions: of the roster, a pool, or a subset that takes all."""
+    if name == "roster":
+        return True
     subset = definition.subsets[name]
     return subset.disjoint_from is None and (bool(subset.select.all) or count[0] == "pool")
 
@@ -229,6 +217,30 @@ class _Shards:
         ordered = sorted(used)
         self.columns = self.definition.task.reference_columns(items.only(ordered))
         self.at = {row: at for at, row in enumerate(ordered)}
+
+    @property
+    def n_shared_items(self) -> int:
+        """How many items stand in several shards."""
+        return sum(map(len, self.item_ids)) - len(set().union(*self.item_ids))
+
+    @cached_property
+    def _groups(self) -> list[tuple[Claim, list[set[str]]]]:
+        """Per claim of a number of groups that the items of a pool decide: the claim, and the groups of each shard."""
+        groups, found = self.compilation.items.group_ids, []
+        for claim in self.claims(set()):
+            name, *count = claim.path.split(".")
+            exact = isinstance(claim.expected, Expected) and claim.expected.within is None
+            if count[-1] != "groups" or not exact or not _is_whole(self.definition, name, count):
+                continue
+            pool = self.pools.get(name)
+            held = [{groups[row] for row in (rows if pool is None else rows & pool)} for rows in self.rows]
+            found.append((claim, held))
+        return found
+
+    def has_groups(self, chosen: Sequence[int]) -> bool:
+        """Return whether a combination has the claimed numbers of groups."""
+        found = ((claim, len(set().union(*(held[at] for at in chosen)))) for claim, held in self._groups)
+        return all(replace(claim, found=number).holds for claim, number in found)
 
     def claims(self, rows: set[int]) -> Iterator[Claim]:
         """Yield every claim beside what is counted among some items."""

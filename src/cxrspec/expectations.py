@@ -112,5 +112,5 @@ class Expectations(PoolExpectations):
     """What the publisher claims of one subset and of its pool, or of `roster`."""
 
     pool: PoolExpectations | None = None
-    cells: dict[Text, dict[Identifier, str | int]] | None = None
+    cells: dict[Text, Annotated[dict[Identifier, str | int], Field(min_length=1)]] | None = None
     """Published items: item id, then cells of the subset's table and of its covariates by column."""

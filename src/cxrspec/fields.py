@@ -58,10 +58,10 @@ class ShortForm:
         long = handler(schema)
         if self.is_list:
             return {"anyOf": [long["items"], long]}
-        short = [{"enum": list(self.words)}] if self.words else []
-        for kind in ([],) if self.words else ("", 0, []):
-            if isinstance(becomes := self.expand(kind), Mapping):
-                short.append(handler.resolve_ref_schema(long)["properties"][next(iter(becomes))])
+        kinds: tuple[Any, ...] = ([],) if self.words else ("", 0, [])
+        becomes = [form for form in map(self.expand, kinds) if isinstance(form, Mapping)]
+        parts = [handler.resolve_ref_schema(long)["properties"][next(iter(form))] for form in becomes]
+        short = [{"enum": list(self.words)}, *parts] if self.words else parts
         return {"anyOf": [*short, long]}
 
     def _expanded(self, value: Any) -> Any:

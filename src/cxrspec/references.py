@@ -150,7 +150,7 @@ def _check_expectations(
             message = "the roster is chosen from no pool"
             yield FieldIssue((*path, "pool"), "reference-conflict", message, "Claim the counts of the roster itself")
         for item, row in mapping_at(claims, "cells").items():
-            columns = [*declared.get("finding", mapping_at(claims["cells"], item)), *covariates]
+            columns = ["group_id", *declared.get("finding", mapping_at(claims["cells"], item)), *covariates]
             if subset == "roster":
                 message = "cells are those of a subset's table; the roster has none"
                 yield FieldIssue((*path, "cells", item), "reference-conflict", message, "Claim them of a subset")

@@ -120,11 +120,33 @@ class SourceFiles:
         return read_table(opened.read(), name=items.source, columns=[items.column]).columns[items.column]
 
 
+class ShardRow(int):
+    """The number of a row in the table that all shards make, which messages call by its shard and its number there."""
+
+    text: str
+
+    def __str__(self) -> str:
+        """Say where the row stands."""
+        return self.text
+
+    def __format__(self, _: str) -> str:
+        """Say where the row stands."""
+        return self.text
+
+
 def _rows_of(shards: Sequence[Shard], name: str) -> Table:
     """Return the rows of all shards, in the order of their paths, as one table."""
-    parts = [shard.table for shard in sorted(shards, key=lambda shard: shard.path)]
-    columns = {head: [cell for part in parts for cell in part.column(head)] for head in parts[0].header}
-    return Table(name, columns, range(1, sum(map(len, parts)) + 1))
+    lines: list[int] = []
+    columns: dict[str, list[str]] = {}
+    for shard in sorted(shards, key=lambda shard: shard.path):
+        part = shard.table
+        for head, cells in zip(part.header, part.columns, strict=True):
+            columns.setdefault(head, []).extend(cells)
+        for row in range(1, len(part) + 1):
+            line = ShardRow(len(lines) + 1)
+            line.text = f"{shard.path} row {row}"
+            lines.append(line)
+    return Table(name, columns, lines)
 
 
 def _composed(cells: list[str]) -> list[str]:

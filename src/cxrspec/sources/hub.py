@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,13 +111,20 @@ def _fetch_by_commit(wanted: Wanted) -> tuple[Path, str, str]:
 def known_entries(wanted: Wanted, note: Path) -> list[dict[str, Any]]:
     """Return what the indexes of the mirrors, and the cache's own note, say of files of data sets."""
     entries = [entry for folder in wanted.store.mirrors for entry in read_index(folder, wanted.where)]
+    return entries + read_note(note)
+
+
+def read_note(note: Path) -> list[dict[str, Any]]:
+    """Return what a note of the cache remembers, nothing where there is none yet or a damaged one."""
     try:
-        return [*entries, json.loads(note.read_bytes())]
-    except (FileNotFoundError, ValueError):  # none yet, or a damaged one: it is written anew
-        return entries
+        found = json.loads(note.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return []
+    entries = found if isinstance(found, list) else [found]
+    return entries if all(isinstance(entry, dict) for entry in entries) else []
 
 
-def write_note(note: Path, entry: Mapping[str, Any]) -> None:
+def write_note(note: Path, entry: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
     """Remember in the cache what a file kept there is; the same keys as in the index of a mirror."""
     note.parent.mkdir(parents=True, exist_ok=True)
     with writing_whole(note) as out:
@@ -169,11 +176,12 @@ def stated(wanted: Wanted) -> HfFileMetadata:
 
     address = hf_hub_url(wanted.repository, wanted.path, **wanted.place)
     metadata = get_hf_file_metadata(address, endpoint=wanted.endpoint)
-    _refuse_other_commit(metadata.commit_hash, wanted)
+    refuse_other_commit(metadata.commit_hash, wanted)
     return metadata
 
 
-def _refuse_other_commit(commit: str | None, wanted: Wanted) -> None:
+def refuse_other_commit(commit: str | None, wanted: Wanted) -> None:
+    """Raise SourceError unless the hub answered for the pinned commit."""
     if commit != wanted.revision:
         found = f"answers with commit {commit}" if commit else "names no commit, so it is no Hugging Face hub"
         raise refusal(

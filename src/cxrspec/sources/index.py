@@ -31,6 +31,7 @@ class MirrorFile:
     etag: str | None = None
     columns: list[str] | None = None
     """Where the file holds columns that were read from a shard: which, and the size of the whole shard."""
+    kinds: list[str] | None = None
     shard_size: int | None = None
 
 

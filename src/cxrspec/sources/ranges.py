@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cxrspec.errors import SourceError
 from cxrspec.sources.fetch import refuse_stand_in
-from cxrspec.sources.hub import Wanted, hub_refusals, stated
+from cxrspec.sources.hub import Wanted, hub_refusals, refuse_other_commit, stated
 from cxrspec.sources.store import refusal
 
 TAIL_BYTES: Final = 1 << 16
@@ -43,7 +43,7 @@ class RangeFile(io.RawIOBase):
         self._tail_start = max(0, self.size - TAIL_BYTES)
         self._tail = self._fetch(self._tail_start, self.size)
         if not self._tail.endswith(_PARQUET_MAGIC):
-            refuse_stand_in(self._read(0, min(self.size, HEAD_BYTES)), wanted.where)
+            refuse_stand_in(self._read(0, min(self.size, HEAD_BYTES)), f"{wanted.where} '{wanted.path}'")
             message = f"'{wanted.path}' is no Parquet file"
             raise refusal("source-not-data", wanted.where, message, "Name Parquet shards, or a path to read whole")
 
@@ -105,10 +105,21 @@ class RangeFile(io.RawIOBase):
             if answer.status_code >= 400:
                 answer.read()
             hf_raise_for_status(answer)
+            self._refuse_other_file(answer)
             self._refuse_other_range(answer, start, stop)
             data: bytes = answer.read()
         self.n_received += len(data)
         return data
+
+    def _refuse_other_file(self, answer: Any) -> None:
+        """Refuse an answer of another commit or digest by the hub's own word: storage behind it has its own etags."""
+        said = (answer.history or [answer])[0].headers
+        commit = said.get("X-Repo-Commit", self.wanted.revision)
+        refuse_other_commit(commit, self.wanted)
+        etag = said.get("X-Linked-ETag") or ("" if answer.history else said.get("ETag", ""))
+        etag = etag.removeprefix("W/").strip('"')
+        if _SHA256.fullmatch(etag) and _SHA256.fullmatch(self.etag) and etag != self.etag:
+            raise other_etag(self.wanted, self.etag, etag)
 
     def _refuse_other_range(self, answer: Any, start: int, stop: int) -> None:
         """Refuse an answer that is not that range of that file, before its body is read."""
@@ -120,9 +131,6 @@ class RangeFile(io.RawIOBase):
         if tuple(map(int, said.groups())) != (start, stop - 1, self.size):
             message = f"the hub answers bytes {start}-{stop - 1}/{self.size} of '{path}' with {said[0]}"
             raise refusal("source-changed", where, message, "Run again; if it stays, name another mirror or hub")
-        etag = answer.headers.get("ETag", "").removeprefix("W/").strip('"')
-        if _SHA256.fullmatch(etag) and _SHA256.fullmatch(self.etag) and etag != self.etag:
-            raise other_etag(self.wanted, self.etag, etag)
 
 
 def other_etag(wanted: Wanted, stated_etag: str, found: str) -> SourceError:

@@ -6,22 +6,22 @@ digest of the columns that were read, written as tab-separated text.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cxrspec.digest import Table, sha256_hex
-from cxrspec.errors import Issue, SourceError
+from cxrspec.errors import Issue, SourceError, listed
 from cxrspec.files import write_whole
 from cxrspec.sources.fetch import refuse_offline
-from cxrspec.sources.hub import Wanted, find_by_commit, hub_refusals, known_entries, write_note
+from cxrspec.sources.hub import Wanted, find_by_commit, hub_refusals, known_entries, read_note, write_note
 from cxrspec.sources.ranges import RangeFile, other_etag
 from cxrspec.sources.store import OpenedFile, Store, disk_refusals, refusal
 from cxrspec.tables import read_table
+from cxrspec.tables.parquet import column_kinds
 
 if TYPE_CHECKING:
     from cxrspec.definition import HubSource
@@ -41,6 +41,8 @@ class Shard:
     """The sha256 of the whole shard in git-lfs, as the hub states it."""
     text: bytes
     """The columns as tab-separated text: a header of their names in code-point order, then the rows as they stand."""
+    kinds: tuple[str, ...]
+    """Of what kind each column is stored: `text`, `number`, `text list`."""
 
     @property
     def table(self) -> Table:
@@ -60,6 +62,7 @@ class Shard:
             "revision": revision,
             "path": self.path,
             "columns": list(self.table.header),
+            "kinds": list(self.kinds),
             "shard_size": self.size,
             "etag": self.etag,
         }
@@ -74,20 +77,33 @@ def joined_shards(shards: Sequence[Shard], source: HubSource) -> OpenedFile:
 
 
 def list_shards(source: HubSource, match: str, store: Store, where: str) -> list[str]:
-    """Return the paths of the data set, at its commit, that fit a pattern; raises SourceError where none does."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.hf_api import RepoFile
+    """Return the paths of the data set, at its commit, that fit a pattern; raises SourceError where none does.
 
+    A commit never changes, so what was listed once is remembered.
+    """
     wanted = Wanted(source.repository, source.revision, match, store, where)
-    refuse_offline(store, where)
-    with hub_refusals(wanted):
-        api = HfApi(endpoint=wanted.endpoint)
-        tree = api.list_repo_tree(source.repository, recursive=True, revision=source.revision, repo_type="dataset")
-        paths = sorted(entry.path for entry in tree if isinstance(entry, RepoFile))
+    note = wanted.note_for(f"{source.revision}:paths")
+    remembered = [entry.get("paths") for entry in read_note(note)]
+    paths = remembered[0] if remembered and isinstance(remembered[0], list) else _listed(wanted)
+    write_note(note, {"paths": paths})
     if found := [path for path in paths if fnmatchcase(path, match)]:
         return found
     message = f"none of the {len(paths):,} files at revision {source.revision} fits '{match}'"
     raise refusal("source-file-missing", where, message, "Mend match")
+
+
+def _listed(wanted: Wanted) -> list[str]:
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+    if wanted.store.offline:
+        message = "the network is switched off (offline), and which files the data set has was not listed before"
+        raise refusal("source-unreachable", wanted.where, message, "Run it once with network: what it reads is kept")
+    with hub_refusals(wanted):
+        tree = HfApi(endpoint=wanted.endpoint).list_repo_tree(
+            wanted.repository, recursive=True, revision=wanted.revision, repo_type="dataset"
+        )
+        return sorted(entry.path for entry in tree if isinstance(entry, RepoFile))
 
 
 def read_shards(
@@ -115,33 +131,69 @@ def read_shards(
                 raise SourceError(dict.fromkeys(issues))
             by_path = {shard.path: shard for shard in fetched}
             known = [shard or by_path[one.path] for one, shard in zip(wanted, known, strict=True)]
-    return [shard for shard in known if shard]
+    shards = [shard for shard in known if shard]
+    _refuse_other_kinds(shards, columns, where)
+    return shards
+
+
+def _refuse_other_kinds(shards: Sequence[Shard], columns: Sequence[str], where: str) -> None:
+    """Refuse a column of numbers in one shard and of texts in another: `1` and `00000001` would be two patients."""
+    issues = []
+    for at, column in enumerate(columns):
+        kinds: dict[str, str] = {}
+        for shard in shards:
+            kinds.setdefault(shard.kinds[at], shard.path)
+        if len(kinds) > 1:
+            found = listed([f"{kind} in '{path}'" for kind, path in kinds.items()])
+            hint = "Name shards that were written alike, or another mirror"
+            issues.append(Issue("column-ambiguous", where, f"column '{column}' is {found}", hint))
+    if issues:
+        raise SourceError(issues)
 
 
 def _known(wanted: Wanted, columns: Sequence[str]) -> Shard | None:
-    """Look for the columns, or for the whole shard, in the mirrors and the cache."""
-    for entry in known_entries(wanted, _note(wanted, columns)):
-        place = (entry.get("revision"), entry.get("path"), entry.get("columns"))
-        if place != (wanted.revision, wanted.path, list(columns)):
+    """Look for the columns, among others or not, or for the whole shard, in the mirrors and the cache."""
+    for entry in known_entries(wanted, _note(wanted)):
+        place = (entry.get("revision"), entry.get("path"))
+        if place != (wanted.revision, wanted.path) or not _holds(entry, columns):
             continue
         if path := wanted.store.find(entry["sha256"], wanted.where):
-            return Shard(wanted.path, entry["shard_size"], entry["etag"], path.read_bytes())
+            return _projected(entry, path.read_bytes(), wanted, columns)
     if whole := find_by_commit(wanted):
         path, _, etag = whole
-        return Shard(wanted.path, path.stat().st_size, etag, _text_of(path, wanted, columns))
+        return _read(path, path.stat().st_size, etag, wanted, columns)
     return None
+
+
+def _holds(entry: Mapping[str, Any], columns: Sequence[str]) -> bool:
+    """Say whether an entry is of columns that were read from a shard, these among them."""
+    held, kinds = entry.get("columns"), entry.get("kinds")
+    lists = isinstance(held, list) and isinstance(kinds, list) and len(held) == len(kinds)
+    stated = type(entry.get("shard_size")) is int and isinstance(entry.get("etag"), str)
+    return lists and stated and set(columns) <= set(held or ())
+
+
+def _projected(entry: Mapping[str, Any], text: bytes, wanted: Wanted, columns: Sequence[str]) -> Shard:
+    try:
+        table = Table.parse(text)
+        cells = tuple(table.column(name) for name in columns)
+    except ValueError as error:
+        message = f"what is kept of '{wanted.path}' is no table of its columns: {error}"
+        raise refusal("source-changed", wanted.where, message, "Delete its entry in the index, or the mirror") from None
+    kinds = tuple(str(entry["kinds"][entry["columns"].index(name)]) for name in columns)
+    return Shard(wanted.path, entry["shard_size"], entry["etag"], Table(tuple(columns), cells).text, kinds)
 
 
 def _fetched(wanted: Wanted, columns: Sequence[str], digest: str, advance: Any) -> Shard | SourceError:
     """Read one shard from the hub and keep what was read; return a refusal, so that all of them are told."""
     try:
-        with wanted.store.locked(_note(wanted, columns).stem):
+        with wanted.store.locked(_note(wanted).stem):
             if found := _known(wanted, columns):  # another process was faster
                 return found
             file = RangeFile(wanted)
             if digest and digest != file.etag:
                 return other_etag(wanted, file.etag, digest)
-            shard = Shard(wanted.path, file.size, file.etag, _text_of(file, wanted, columns))
+            shard = _read(file, file.size, file.etag, wanted, columns)
             _keep(shard, wanted)
             advance(file.n_received)
             return shard
@@ -149,20 +201,23 @@ def _fetched(wanted: Wanted, columns: Sequence[str], digest: str, advance: Any) 
         return error
 
 
-def _text_of(file: Any, wanted: Wanted, columns: Sequence[str]) -> bytes:
-    table = read_table(file, name=f"{wanted.where} {wanted.path}", columns=columns)
-    return Table(tuple(columns), tuple(table.columns[name] for name in columns)).text
+def _read(file: Any, size: int, etag: str, wanted: Wanted, columns: Sequence[str]) -> Shard:
+    """Read columns of an open Parquet file."""
+    name = f"{wanted.where} '{wanted.path}'"
+    table = read_table(file, name=name, columns=columns)
+    text = Table(tuple(columns), tuple(table.columns[name] for name in columns)).text
+    return Shard(wanted.path, size, etag, text, tuple(column_kinds(file, columns, name)))
 
 
 def _keep(shard: Shard, wanted: Wanted) -> None:
     """Keep what was read in the cache, under its digest, with a note of what it is."""
-    entry = shard.entry(wanted.revision)
+    entry, note = shard.entry(wanted.revision), _note(wanted)
     write_whole(wanted.store.place(entry["sha256"]), shard.text)
-    write_note(_note(wanted, shard.table.header), entry)
+    write_note(note, [*(one for one in read_note(note) if one.get("columns") != entry["columns"]), entry])
 
 
-def _note(wanted: Wanted, columns: Sequence[str]) -> Path:
-    return wanted.note_for(f"{wanted.revision}/{wanted.path}?{json.dumps(list(columns))}")
+def _note(wanted: Wanted) -> Path:
+    return wanted.note_for(f"{wanted.revision}/{wanted.path}?columns")
 
 
 def _stated_digests(source: HubSource, wanted: Sequence[Wanted]) -> dict[str, str]:

@@ -163,7 +163,9 @@ def _cells(column: Any, path: str, name: str) -> list[str]:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        return str(int(value))  # a column of whole numbers is one of floats as soon as a null was in it
+    return str(value)
 
 
 def _matrix(columns: Sequence[Any], n_rows: int) -> NDArray[np.float64]:
@@ -207,6 +209,26 @@ def _lengths(column: Any) -> NDArray[np.int64]:
 
     lengths: NDArray[np.int64] = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
     return lengths
+
+
+def column_kinds(source: Path | BinaryIO, columns: Sequence[str], name: str) -> list[str]:
+    """Return of what kind each column is, by its path: `text`, `number`, or another of Arrow's types.
+
+    Raises:
+        SourceError: The file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with _undamaged(name):
+        kinds = dict(_fields(pq.ParquetFile(source).schema_arrow))
+    found = []
+    for path in columns:
+        kind, depth = _element(kinds[path])
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        found.append("text" if is_text else "number" if _is_number(kind) else str(kind))
+        found[-1] += " list" * depth
+    return found
 
 
 @contextmanager
