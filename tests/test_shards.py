@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,20 +214,31 @@ def test_wrong_etag_is_refused(shards: Server, cold: Store) -> None:
     assert ("source-changed", True) == (code, f"two digests of '{A}': {'0' * 64} and {stated}" in text)
 
 
-def test_storage_behind_a_redirect_has_etags_of_its_own(shards: Server, cold: Store) -> None:
-    """A large file is served from elsewhere, where another etag and no commit is no contradiction."""
+@pytest.fixture
+def storage() -> Iterator[Server]:
+    """Another host, from which a hub serves large files; its etags are its own, and it names no commit."""
+    with Server() as server:
+        server.serve("/a", FILES[A], headers={"ETag": f'"{"e" * 64}"'})
+        yield server
+
+
+def link(hub: Server, storage: Server, etag: str) -> None:
+    """Let the hub answer for a shard with a redirect to the storage, and its own word on the file."""
+    linked = {"X-Repo-Commit": COMMIT, "X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(len(FILES[A]))}
+    hub.serve(place(A), b"", status=302, headers={**linked, "Location": f"{storage.url}/a"})
+
+
+def test_storage_behind_a_redirect_has_etags_of_its_own(shards: Server, storage: Server, cold: Store) -> None:
+    """A large file comes from another host, whose etag is no contradiction."""
     digest = hashlib.sha256(FILES[A]).hexdigest()
-    shards.serve("/storage/a", FILES[A], headers={"ETag": f'"{"e" * 64}"'})
-    linked = {"X-Repo-Commit": COMMIT, "X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(FILES[A]))}
-    shards.serve(place(A), b"", status=302, headers={**linked, "Location": f"{shards.url}/storage/a"})
-    assert (digest, len(FILES[A])) == (read(cold, A)[0].etag, read(cold, A)[0].size)
+    link(shards, storage, digest)
+    [found] = read(cold, A)
+    assert (digest, len(FILES[A]), 3) == (found.etag, found.size, len(found.table))
 
 
-def test_hub_that_links_to_another_file_meanwhile_is_refused(shards: Server, cold: Store) -> None:
-    """The hub's own word beside a redirect is compared at every range."""
-    shards.serve("/storage/a", FILES[A])
-    linked = {"X-Repo-Commit": COMMIT, "X-Linked-Etag": f'"{"0" * 64}"', "X-Linked-Size": str(len(FILES[A]))}
-    shards.serve(place(A), b"", status=302, headers={**linked, "Location": f"{shards.url}/storage/a"})
+def test_hub_that_links_to_another_file_is_refused(shards: Server, storage: Server, cold: Store) -> None:
+    """The hub's own word beside a redirect is compared with the tree of the commit."""
+    link(shards, storage, "0" * 64)
     code, text = refusal(cold, A)
     assert ("source-changed", True) == (code, "states two digests" in text)
 

@@ -113,10 +113,12 @@ class RangeFile(io.RawIOBase):
 
     def _refuse_other_file(self, answer: Any) -> None:
         """Refuse an answer of another commit or digest by the hub's own word: storage behind it has its own etags."""
-        said = (answer.history or [answer])[0].headers
-        commit = said.get("X-Repo-Commit", self.wanted.revision)
-        refuse_other_commit(commit, self.wanted)
-        etag = said.get("X-Linked-ETag") or ("" if answer.history else said.get("ETag", ""))
+        of_hub = [one for one in (*answer.history, answer) if "X-Repo-Commit" in one.headers]
+        if not of_hub:
+            return
+        said = of_hub[-1].headers
+        refuse_other_commit(said["X-Repo-Commit"], self.wanted)
+        etag = said.get("X-Linked-ETag") or ("" if of_hub[-1] is not answer else said.get("ETag", ""))
         etag = etag.removeprefix("W/").strip('"')
         if _SHA256.fullmatch(etag) and _SHA256.fullmatch(self.etag) and etag != self.etag:
             raise other_etag(self.wanted, self.etag, etag)
