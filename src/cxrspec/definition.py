@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
 from cxrspec.digest import json_digest
 from cxrspec.errors import did_you_mean, listed
@@ -29,6 +29,7 @@ from cxrspec.fields import (
     SourceName,
     SplitName,
     SubsetName,
+    SubsetReference,
     Text,
     Version,
     one_or_list,
@@ -184,16 +185,6 @@ class Select(Conditions):
 
 def _select_form(value: Any) -> Any:
     return {"all": True} if value == "all" else value
-
-
-def _subset_reference(text: str) -> str:
-    if Reference.parse(text).subset is None:
-        raise ValueError(f"'{text}' names no subset; write benchmark@definition_version:subset")
-    return text
-
-
-SubsetReference = Annotated[Text, AfterValidator(_subset_reference)]
-"""`benchmark@definition_version:subset`."""
 
 
 class Subset(Fields):

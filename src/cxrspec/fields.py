@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -19,6 +20,8 @@ from pydantic import (
     StringConstraints,
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from cxrspec.reference import Reference
 
 
 class Descriptive:
@@ -174,6 +177,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _subset_reference(text: str) -> str:
+    if Reference.parse(text).subset is None:
+        raise ValueError(f"'{text}' names no subset; write benchmark@definition_version:subset")
+    return text
+
+
+SubsetReference = Annotated[Text, AfterValidator(_subset_reference)]
+"""`benchmark@definition_version:subset`."""
 
 
 SourceName = Annotated[Text, Names("source")]
