@@ -14,6 +14,7 @@ from cxrspec.errors import Issue, RegistryError
 from cxrspec.lock import finite_number, refuse_constant
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
+from cxrspec.report_shape import shape_faults
 
 REPORT_FORMAT: Final = 1
 ROUNDING: Final = 1e-12
@@ -27,14 +28,6 @@ _WEIGHTS: Final = ("coefficients", "intercept")
 _COMPUTED: Final = (".value", ".low", ".high", ".margin", "_kappa", "_alpha_ordinal")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
-
-_PARTS: Final = ("protocol", "definition_digest", "subsets", "predictions", "trained_on", "scores", "notes")
-_OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
-_OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
-_OF_STRATUM: Final = ("value", "reason", "n_items", "n_groups", "findings")
-_OF_PART: Final = ("value", "reason", "n_items", "n_groups", "n_missing", "n_excluded")
-_OF_GRADER: Final = ("name", "kind", "sha256")
-_OF_INTERVAL: Final = ("low", "high", "reason")
 
 
 def read_report(registry: Registry, reference: Reference, system: str) -> dict[str, Any] | None:
@@ -57,55 +50,13 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
     if not isinstance(number, int) or number > REPORT_FORMAT:
         message = f"has format {number}; this cxrspec reads formats up to {REPORT_FORMAT}"
         raise RegistryError(Issue("lock-format", name, message, "Install a newer cxrspec"))
-    faults = [f"lacks '{part}'" for part in _PARTS if part not in report]
-    try:
-        faults = faults or [f"lacks '{part}'" for part in _absent(report)]
-    except (AttributeError, TypeError):
-        faults = ["has a part of the wrong form"]
+    faults = shape_faults(report)
     said = (report.get("reference"), report.get("system"))
     if said != (str(reference.definition), system):
         faults.append(f"says that it is of {said[0]}/{said[1]}")
     if faults:
         raise RegistryError([Issue("file-unsafe", name, fault, hint) for fault in faults])
     return report
-
-
-def _absent(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not there inside the parts, so that whoever shows a report finds all of it."""
-    yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
-    if report.get("overlap"):
-        yield from (f"overlap.{part}" for part in ("bound", "subsets") if part not in report["overlap"])
-    yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
-    for list_name in ("scores", "graded"):
-        for i, score in enumerate(report.get(list_name, ())):
-            yield from _absent_of_score(f"{list_name}[{i}]", score)
-            if list_name == "graded":
-                yield from (f"graded[{i}].grader.{part}" for part in _OF_GRADER if part not in score.get("grader", {}))
-
-
-def _absent_of_score(path: str, score: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{path}.{part}" for part in _OF_SCORE if part not in score)
-    yield from _absent_values(path, score)
-    for covariate, strata in score.get("strata", {}).items():
-        if covariate not in score.get("n_in_no_stratum", {}):
-            yield f"{path}.n_in_no_stratum.{covariate}"
-        for stratum, entry in strata.items():
-            inner = f"{path}.strata.{covariate}.{stratum}"
-            yield from (f"{inner}.{part}" for part in _OF_STRATUM if part not in entry)
-            yield from _absent_values(inner, entry)
-
-
-def _absent_values(path: str, score: Mapping[str, Any]) -> Iterator[str]:
-    yield from _absent_intervals(path, score)
-    for by, needed in (("findings", _OF_FINDING), ("question_types", _OF_PART)):
-        for name, entry in score.get(by, {}).items():
-            yield from (f"{path}.{by}.{name}.{part}" for part in needed if part not in entry)
-            yield from _absent_intervals(f"{path}.{by}.{name}", entry)
-
-
-def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    intervals = entry.get("intervals", [{}])
-    yield from (f"{path}.intervals[].{part}" for part in _OF_INTERVAL for one in intervals if part not in one)
 
 
 def is_undefined(report: Mapping[str, Any]) -> bool:
