@@ -118,6 +118,7 @@ def submit(
 
 def _training(value: str) -> str | TrainingList:
     """Return an entry of `--trained-on`; the name of a file stands for the ids in it."""
+    from cxrspec.declared import NOTHING, UNKNOWN
     from cxrspec.submit import TrainingList
 
     kind, colon, name = value.partition(":")
@@ -126,9 +127,11 @@ def _training(value: str) -> str | TrainingList:
             raise UsageError(f"{name} is not a file.")
         return TrainingList(Path(name).read_bytes(), Path(name).name, "items" if kind == "items" else "groups")
     try:
-        is_file = Path(value).is_file()
+        is_file, is_folder = Path(value).is_file(), bool(value.strip()) and Path(value).is_dir()
     except OSError:  # words, too long for the name of a file
-        is_file = False
+        is_file = is_folder = False
+    if is_folder and value.strip().lower() not in (NOTHING, UNKNOWN):
+        raise UsageError(f"--trained-on {value} is a folder; name a file of ids, one a line.")
     return TrainingList(Path(value).read_bytes(), Path(value).name) if is_file else value
 
 
