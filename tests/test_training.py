@@ -1,9 +1,13 @@
 """What a system was trained on: slips are refused, lists are read by the rules of predictions, words stay words."""
 
 import gzip
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cxrspec.declared import Declared
@@ -273,6 +277,38 @@ def test_a_file_that_is_no_list_is_refused(trained: Trained) -> None:
     """N14: a pointer in the place of a list is told from a list."""
     [(code, text)] = refusal(lambda: trained.id_list(b"version https://git-lfs.github.com/spec/v1\n", "l.txt"))
     assert ("source-not-data", True) == (code, "git-lfs pointer" in text)
+
+
+def table(rows: list[str]) -> bytes:
+    """Return a Parquet file of ids."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"item_id": rows}), stream)
+    return stream.getvalue()
+
+
+def zipped(name: str) -> bytes:
+    """Return a zip that holds a file of this name."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as packed:
+        packed.writestr(name, "x")
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (table(["t00"]), "a Parquet table"),
+        (gzip.compress(table(["t00"])), "a Parquet table"),
+        (zipped("[Content_Types].xml"), "an Excel or Office file"),
+        (zipped("item_id.npy"), "a NumPy archive (.npz)"),
+    ],
+    ids=["parquet", "packed parquet", "xlsx", "npz"],
+)
+def test_a_table_in_the_place_of_a_list_is_named(trained: Trained, data: bytes, kind: str) -> None:
+    """N14: its first bytes are told from ids, and the hint is that of a list."""
+    [(code, text)] = refusal(lambda: trained.id_list(data, "l.parquet"))
+    assert ("source-not-data", True) == (code, text.startswith(f"l.parquet: the file is {kind}, not a "))
+    assert text.endswith("Write a text file with one entry a line")
 
 
 def test_a_list_is_stored_beside_the_predictions(project: Project) -> None:
