@@ -15,8 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cxrspec.choices import Similarity
 from cxrspec.errors import IDS_LISTED, Issue, SubmissionError, listed
-from cxrspec.metrics.similarity import Similarity, lengths, prompt_scores
+from cxrspec.metrics.similarity import lengths, prompt_scores
 from cxrspec.predictions import Scores
 from cxrspec.predictions.alignment import ExpectedItems, Rows, align
 from cxrspec.predictions.archives import read_arrays, texts_of
