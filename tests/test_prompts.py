@@ -307,6 +307,18 @@ def test_an_archive_is_refused_where_the_definition_does_not_score_one(tmp_path:
     assert ("prompt", True) == (code, f"of tiny@v1:test declares no {lacking}. Give one score" in text)
 
 
+@pytest.mark.parametrize("negative", ["there", " There", "there\n"])
+def test_prompts_that_say_the_same_are_refused(negative: str) -> None:
+    """Every score would be 0; case and blanks make no other prompt."""
+    document = edited(wide(), "protocols/zero_shot/prompts/edema/negative", negative)
+    assert {"protocols/zero_shot/prompts/edema/negative": "reference-conflict"} == codes(document)
+
+
+def test_prompts_for_no_finding_are_refused() -> None:
+    """An empty mapping is none; whoever wants none leaves it out."""
+    assert {"protocols/zero_shot/prompts": "field-value"} == codes(edited(wide(), "protocols/zero_shot/prompts", {}))
+
+
 def test_a_similarity_needs_prompts() -> None:
     """A choice that nothing uses is refused where it stands, and an unknown one too."""
     document = wide()
