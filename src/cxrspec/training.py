@@ -217,10 +217,11 @@ def training_issues(submission: Submission, lock: Lock, registry: Registry, tabl
             f"'{NOTHING}', which stands there more than once" if is_alone else f"'{NOTHING}' and on something else"
         )
         issues.append(Issue("submission-field", where, f"it was trained on {contradiction}"))
-    for reference in (*declared.parts, *declared.outside):
-        if slip := _slip(reference, OUTSIDE if reference in declared.outside else "", registry):
+    entries = [*(("", one) for one in declared.parts), *((OUTSIDE, one) for one in declared.outside)]
+    for prefix, reference in entries:
+        if slip := _slip(reference, prefix, registry):
             issues.append(Issue("submission-field", where, *slip))
-        elif reference in declared.parts and reference.definition == lock.reference:
+        elif not prefix and reference.definition == lock.reference:
             issues += _shared_groups(submission, Trained(lock, registry).part(reference).groups, lock, tables)
     return issues
 
