@@ -625,3 +625,21 @@ def test_a_source_without_files_is_one_fault() -> None:
     document = wide()
     del document["sources"]["tiny"]["files"]
     assert {"sources/tiny/files": "field-missing"} == codes(document)
+
+
+DELONG = {"method": "delong", "level": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("intervals", "at"),
+    [
+        ([INTERVAL, INTERVAL], 1),
+        ([INTERVAL, {**INTERVAL, "unit": "group"}, {**INTERVAL, "level": 0.9, "resamples": 200}], 2),
+        ([DELONG, INTERVAL, {**DELONG, "level": 0.9}], 2),
+        ([INTERVAL, {**INTERVAL, "unit": "group"}, DELONG], None),
+    ],
+)
+def test_intervals_that_print_alike_are_refused(intervals: list[Any], at: int | None) -> None:
+    """A table says what each interval is by, and nothing else of it."""
+    expected = {} if at is None else {f"metrics/0/interval/{at}": "reference-conflict"}
+    assert expected == codes(edited(wide(), "metrics/0/interval", intervals))

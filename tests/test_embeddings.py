@@ -112,9 +112,22 @@ def test_arrays_that_are_not_used_are_noted() -> None:
     assert [str(note) for note in read(data).notes] == ["e: other arrays ignored: y"]
 
 
+def test_the_array_called_embeddings_is_taken() -> None:
+    """T12: Of several matrices the one that is called so, and without one the choice is refused."""
+    other = np.zeros((3, 5), dtype=np.float32)
+    found = read(archive(item_id=np.array(IDS), logits=other, embeddings=MATRIX))
+    assert MATRIX.tolist() == found.values.tolist()
+    assert ["e: other arrays ignored: logits"] == [str(note) for note in found.notes]
+    assert "one of embeddings (float [n, d]) are needed" in refusal(archive(item_id=np.array(IDS), a=other, b=MATRIX))
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (
+            parquet(image=IDS, x=[[1, 2]] * 3),
+            "e: 'x' holds lists of integers or lists of lists; embeddings are one list of floats per row",
+        ),
         (
             archive(x=MATRIX),
             "e: one array of ids (text [n]) and one of embeddings (float [n, d]) are needed; "

@@ -14,8 +14,9 @@ from cxrspec.errors import SubmissionError
 from cxrspec.ids import IdRule
 from cxrspec.predictions import ColumnNames, ExpectedItems, Scores, read_scores
 from cxrspec.predictions.head_maps import HEAD_MAPS, HeadMap, heads_of, map_issues
-from cxrspec.submission import load_submission
+from cxrspec.submission import load_submission, submission_issues, task_of
 from cxrspec.submit import repeat, submit
+from cxrspec.tasks import PredictionNeed
 from project import FOLDER, REF, TEST_ITEMS, Project, frozen_project, refusal, scores_csv
 
 IDS = ["a", "b", "c"]
@@ -170,9 +171,24 @@ def test_blank_heads_of_a_matrix_are_dropped_with_a_note() -> None:
         (18, None, "18 columns of scores without names. If its columns are the heads of"),
     ],
 )  # fmt: skip
-def test_a_matrix_of_another_width_or_without_a_map_is_refused(width: int, name: Any, message: str) -> None:
+@pytest.mark.parametrize("form", [archive, lambda scores: parquet(scores, pa.list_(pa.float32()))], ids=["npz", "list"])
+def test_a_matrix_of_another_width_or_without_a_map_is_refused(width: int, name: Any, message: str, form: Any) -> None:
     """Nothing is taken by position that nobody has named."""
-    assert message in refused(archive(np.zeros((3, width))), name)
+    assert message in refused(form(np.zeros((3, width))), name)
+
+
+def test_a_column_of_lists_beside_named_scores_is_ignored() -> None:
+    """Whoever keeps embeddings in the file of scores has named the scores."""
+    stream = io.BytesIO()
+    table = {"image": ["a", "b", "c"], "Edema": [0.1, 0.2, 0.3], "Effusion": [0.0, 0.5, 1.0], "x": [[1.0]] * 3}
+    pq.write_table(pa.table(table), stream)
+    assert [[0.1, 0.0], [0.2, 0.5], [0.3, 1.0]] == read(stream.getvalue(), None).values.tolist()
+
+
+def test_lists_of_integers_are_told_from_scores() -> None:
+    """An integer is no score of a classifier, and the message says what stands there."""
+    data = parquet(np.zeros((3, 18), dtype=np.int64), pa.list_(pa.int64()))
+    assert "holds lists of integers or lists of lists; scores are one list of floats per row" in refused(data, "nih")
 
 
 def test_a_matrix_is_read_as_strictly_as_a_table() -> None:
@@ -311,6 +327,15 @@ def test_a_map_means_nothing_for_embeddings(project: Project) -> None:
     """A probe takes every feature, whatever they are called."""
     found = refusal(lambda: project.submit("probe", protocol="probe", head_map="chexpert"))
     assert any("heads name columns of scores, and protocol probe takes embeddings" in text for _, text in found)
+
+
+@pytest.mark.parametrize("kind", ["boxes", "heatmaps", "answers"])
+def test_a_map_means_nothing_without_columns_of_scores(project: Project, kind: Any) -> None:
+    """It is refused where a protocol takes anything else, not stored without use."""
+    submission = project.submit("mapped", head_map="chexpert")
+    need = PredictionNeed(kind, ("test",), task_of(project.lock).prediction_need("zero_shot").columns)
+    [issue] = submission_issues(submission, project.lock, need, "mapped")
+    assert f"a head map names columns of scores, and protocol zero_shot takes {kind}" in issue.message
 
 
 def test_a_map_is_repeated_under_another_version(project: Project) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from cxrspec.metrics.policies import POLICIES, class_weights, optimal_scores, positive_score
+from cxrspec.choices import POLICIES
+from cxrspec.metrics.policies import class_weights, optimal_scores, positive_score
 
 LABELS = np.array([1, 0, -1])
 UNCERTAIN_COUNTS_AS = {

@@ -128,6 +128,34 @@ def test_an_image_that_we_do_not_know_counts_for_its_patient(project: Project) -
     assert "0 of 20 items, 1 of 10 patients" == overlap(project, "tiny@v2:more")
 
 
+MORE = (
+    "train: {where: {column: set, one_of: train}}",
+    "train: {where: {column: set, one_of: train}}\n  more: {where: {column: set, one_of: more}}",
+)
+
+
+@pytest.mark.parametrize(
+    ("trained_on", "text"),
+    [
+        (["tiny@v2:more"], "at least 0 of 20 items, 1 of 10 patients"),
+        (["tiny@v2:more", "outside tiny@v1:test"], "at least 0 of 20 items, 1 of 10 patients"),
+        (["tiny@v2:test"], "20 of 20 items, 10 of 10 patients"),
+        (["outside tiny@v2:test"], "unknown"),
+        (["tiny@v1:train", "outside tiny@v2:test"], "at least 0 of 20 items, 0 of 10 patients"),
+    ],
+)
+def test_groups_count_whose_names_agree(project: Project, trained_on: list[str], text: str) -> None:
+    """There, t02 is of another patient and y00, y02 are new: p00 is known by t00 and t01, p01 by nothing certain."""
+    source = project.path("data/labels.csv").read_text().replace("t02.png,p01", "t02.png,q01")
+    source += "y00.png,p00,more,Edema,30,M,AP,0\ny02.png,q01,more,Edema,30,M,AP,0\n"
+    project.write("data/other.csv", source)
+    other(project, OTHER, MORE, ("roster: {items: 62}", "roster: {items: 64}"))
+    found = entry(project, *trained_on)
+    assert text == overlap_text(found)
+    note = "1 of 32 groups of tiny@v2 have images of another group here: an image that is not ours counts for its"
+    assert ("exact" == found["bound"]) == (note not in f"{found['notes']}{found['reason']}")
+
+
 def test_a_probe_is_counted_on_what_is_scored(project: Project) -> None:
     """The subset that a probe is fitted on is training data itself."""
     project.submit("new", embeddings_csv(), protocol="probe", trained_on="tiny@v1:train")
@@ -187,13 +215,32 @@ def test_audit_counts_again(listed: Project) -> None:
     assert ["the report says 0; counting again gives 3 of 20 items, 2 of 10 patients"] == details
 
 
-@pytest.mark.parametrize("change", [lambda report: report.pop("overlap"), lambda report: report.update(overlap=None)])
-def test_a_report_without_the_overlap_is_written_again(listed: Project, change: Any) -> None:
-    """A report from before there was an overlap gains it, and `audit` says that it lacks it."""
+UNCOUNTED = {"bound": None, "subsets": {}, "notes": [], "reason": "it rained"}
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        (lambda report: report.pop("overlap"), "not checked"),
+        (lambda report: report.update(overlap=UNCOUNTED), "not checked"),
+        (lambda report: report.update(overlap=None), "broken"),
+    ],
+    ids=["before there was any", "never counted", "none"],
+)
+def test_a_report_without_the_overlap_is_written_again(listed: Project, change: Any, state: str) -> None:
+    """One that was never counted is not checked, one that says `unknown` against the list is broken; both gain it."""
     before = listed.path(REPORT).read_bytes()
     listed.edit_json(REPORT, change)
-    assert ["overlap"] == broken(listed.audit_system("seen"))
+    assert state == states(listed.audit_system("seen"))["overlap"]
     assert ("scored", before) == (listed.score("seen").state, listed.path(REPORT).read_bytes())
+
+
+def test_a_report_from_before_overlap_is_told_what_to_do(listed: Project) -> None:
+    """Nothing about it is broken, and the link names the command."""
+    listed.edit_json(REPORT, lambda report: report.pop("overlap"))
+    [detail] = [link.detail for link in listed.audit_system("seen").links if link.name == "overlap"]
+    why = "the report has none: it was written before overlap was counted"
+    assert f"{why}; run 'cxrspec score tiny@v1/seen' again" == detail
 
 
 def test_a_list_with_other_bytes_is_refused(listed: Project) -> None:
@@ -219,6 +266,23 @@ def test_a_list_that_is_not_here_leaves_the_overlap_as_it_was(listed: Project) -
     listed.path(f"{FOLDER}/submissions/seen/trained-on.txt").unlink()
     assert ("unchanged", before) == (listed.score("seen").state, listed.path(REPORT).read_bytes())
     assert ("not checked", []) == (states(listed.audit_system("seen"))["overlap"], broken(listed.audit_system("seen")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda report: report.update(overlap=UNCOUNTED),
+        lambda report: report.update(trained_on="another-list.txt"),
+        lambda report: report.update(protocol="probe"),
+    ],
+    ids=["never counted", "other training data", "another protocol"],
+)
+def test_only_counts_of_the_same_training_data_stay(listed: Project, change: Any) -> None:
+    """Where the list is not here, an old reason is not passed on as if it were a count, nor are other counts."""
+    listed.edit_json(REPORT, change)
+    listed.path(f"{FOLDER}/submissions/seen/trained-on.txt").unlink()
+    listed.score("seen")
+    assert listed.report("seen")["overlap"]["reason"].endswith("trained-on.txt is not on this machine")
 
 
 def test_an_overlap_that_was_never_counted_has_its_reason(listed: Project) -> None:

@@ -8,8 +8,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
+from cxrspec.choices import POLICIES
 from cxrspec.metrics import curve_points, is_below, reader_margin, reader_point, roc_auc
-from cxrspec.metrics.policies import POLICIES, optimal_scores
+from cxrspec.metrics.policies import optimal_scores
 
 EXPECTED = Path(__file__).parents[2] / "shared" / "expected" / "chexpert_population.json"
 B, IS_AP = (column.ravel() for column in np.meshgrid(np.arange(10.0), [False, True], indexing="ij"))

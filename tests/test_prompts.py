@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_t8_texts_are_compared_composed() -> None:
         (
             changed("prompt_embeddings", 1, [0, 0]),
             "prediction-value",
-            "p prompt_embeddings: length zero, or beyond 1e150, in 1 of 4: prompts 2",
+            "p prompt_embeddings: length zero, below 1e-150 or beyond 1e150, in 1 of 4: prompts 2",
         ),
         (
             changed("prompt_embeddings", 1, [0, np.inf]),
@@ -145,12 +146,12 @@ def test_t8_texts_are_compared_composed() -> None:
         (
             changed("embeddings", 1, [0, 0]),
             "prediction-value",
-            "p:2 embedding: length zero, or beyond 1e150, in 1 of 3 embeddings: line 2 (a.png)",
+            "p:2 embedding: length zero, below 1e-150 or beyond 1e150, in 1 of 3 embeddings: line 2 (a.png)",
         ),
         (
             changed("embeddings", 1, [1e200, 0]),
             "prediction-value",
-            "length zero, or beyond 1e150, in 1 of 3 embeddings",
+            "length zero, below 1e-150 or beyond 1e150, in 1 of 3 embeddings",
         ),
         (changed("embeddings", 1, [np.nan, 0]), "prediction-value", "p:2 embedding: no finite number in 1 of 3 rows"),
         ({"embeddings": np.ones((3, 5))}, "row-shape", "embeddings of images have 5 numbers, those of prompts 2"),
@@ -187,8 +188,24 @@ def test_a_definition_that_says_nothing_of_prompts_takes_none(prompts: ExpectedP
 
 def test_heads_are_for_scores() -> None:
     """A map of columns has nothing to map in an archive."""
-    columns = (ColumnNames("edema", ("Edema",), "x"), COLUMNS[1])
-    assert ["submission-field"] == [code for code, _ in refused(replace(PROMPTS, columns=columns))]
+    assert ["submission-field"] == [code for code, _ in refused(replace(PROMPTS, has_heads=True))]
+
+
+@pytest.mark.parametrize(("factor", "is_usable"), [(1e-170, False), (1e-140, True), (1e160, False)])
+def test_short_and_long_vectors_are_told_from_zero(factor: float, is_usable: bool) -> None:
+    """A vector is compared by direction alone, unless its length cannot be divided by: then that is what is said."""
+    if is_usable:
+        assert read().values == pytest.approx(read(embeddings=ARRAYS["embeddings"] * factor).values)
+        return
+    [(_, text)] = refused(embeddings=ARRAYS["embeddings"] * factor)
+    assert "length zero, below 1e-150 or beyond 1e150, in 3 of 3 embeddings" in text
+
+
+def test_the_embeddings_of_images_are_found_by_their_name() -> None:
+    """Other matrices in the archive are ignored with a note, as long as one is called `embeddings`."""
+    with_others = read(logits=np.ones((3, 5)), patches=np.ones((3, 2)))
+    assert read().values.tolist() == with_others.values.tolist()
+    assert "p: other arrays ignored: logits, patches" in map(str, with_others.notes)
 
 
 def test_nothing_is_unpickled() -> None:
@@ -256,6 +273,23 @@ def test_a_score_of_prompts_is_scikit_learns(tmp_path: Path) -> None:
     assert "held" == {link.name: link.state for link in project.audit_system().links}["scored again"]
 
 
+def test_a_head_map_means_nothing_for_prompts(tmp_path: Path) -> None:
+    """It is refused as heads are, not stored without use."""
+    project = prompted(tmp_path)
+    for given in ({"head_map": "chexpert"}, {"heads": {"edema": "x"}}):
+        found = refusal(lambda given=given: project.submit("new", archive(**project_arrays()), **given))
+        assert any(
+            "heads name columns of scores, and the file holds embeddings of prompts" in text for _, text in found
+        )
+
+
+def test_a_packed_archive_is_told_from_a_table(tmp_path: Path) -> None:
+    """An .npz in a .gz is nothing but packed twice."""
+    project = prompted(tmp_path)
+    [(_, text)] = refusal(lambda: project.submit("new", gzip.compress(archive(**project_arrays()))))
+    assert "a NumPy archive (.npz) in another archive. Give the .npz itself; it is packed already" in text
+
+
 def test_a_definition_with_prompts_takes_scores_too(tmp_path: Path) -> None:
     """What the file is decides: a native classifier brings a table."""
     project = prompted(tmp_path)
@@ -271,6 +305,18 @@ def test_an_archive_is_refused_where_the_definition_does_not_score_one(tmp_path:
     [(code, text)] = refusal(lambda: project.submit(data=archive(**project_arrays())))
     lacking = "prompts" if declared else "similarity to score embeddings by"
     assert ("prompt", True) == (code, f"of tiny@v1:test declares no {lacking}. Give one score" in text)
+
+
+@pytest.mark.parametrize("negative", ["there", " There", "there\n"])
+def test_prompts_that_say_the_same_are_refused(negative: str) -> None:
+    """Every score would be 0; case and blanks make no other prompt."""
+    document = edited(wide(), "protocols/zero_shot/prompts/edema/negative", negative)
+    assert {"protocols/zero_shot/prompts/edema/negative": "reference-conflict"} == codes(document)
+
+
+def test_prompts_for_no_finding_are_refused() -> None:
+    """An empty mapping is none; whoever wants none leaves it out."""
+    assert {"protocols/zero_shot/prompts": "field-value"} == codes(edited(wide(), "protocols/zero_shot/prompts", {}))
 
 
 def test_a_similarity_needs_prompts() -> None:

@@ -20,6 +20,7 @@ from project import (
     REF,
     TEST_ITEMS,
     Project,
+    broken,
     embeddings_csv,
     frozen_project,
     record_in_dvc,
@@ -136,16 +137,15 @@ def test_scoring_elsewhere_gives_the_same_bytes(project: Project) -> None:
     "change",
     [
         lambda report: report["environment"].update(numpy="0.1"),
-        lambda report: report.update(fitted={"edema": {"C": 3.0}}),
         lambda report: report["scores"][0].update(
             signature=report["scores"][0]["signature"].replace("cxrspec:0.1.0", "cxrspec:0.0.1")
         ),
         lambda report: report["scores"][0].update(value=report["scores"][0]["value"] + 1e-13),
     ],
-    ids=["environment", "fitted", "version", "rounding"],
+    ids=["environment", "version", "rounding"],
 )
 def test_another_machine_leaves_the_report_as_it_is(project: Project, change: Any) -> None:
-    """S13: libraries, coefficients, our own version and the last bit are described, never compared."""
+    """S13: libraries, our own version and the last bit are described, never compared."""
     project.edit_json(REPORT, change)
     before = project.path(REPORT).read_bytes()
     assert "unchanged" == project.score().state
@@ -165,6 +165,7 @@ EDITS: dict[str, Any] = {
     "definition_digest": lambda report: report.update(definition_digest="0" * 64),
     "notes[0]": lambda report: report["notes"].__setitem__(0, "fine"),
     "extra": lambda report: report.update(extra=1),
+    "fitted": lambda report: report.update(fitted={"edema": {"C": 3.0}}),
 }  # fmt: skip
 
 
@@ -194,6 +195,51 @@ def test_a_probe_off_by_more_is_written_again(probe: Project, path: str) -> None
     probe.edit_json(REPORT, edits[path])
     assert "scored" == probe.score().state
     assert before == probe.path(REPORT).read_bytes()
+
+
+HEADS: dict[str, Any] = {
+    "C": lambda head: head.update(C=0.5),
+    "coefficients": lambda head: head["coefficients"].__setitem__(0, head["coefficients"][0] * 1.01 + 0.01),
+    "intercept": lambda head: head.update(intercept=head["intercept"] + 0.01),
+    "cv_log_loss": lambda head: head["cv_log_loss"].update({"0.1": head["cv_log_loss"]["0.1"] + 1e-3}),
+    "converged": lambda head: head.update(converged=False),
+    "n_positive": lambda head: head.update(n_positive=12),
+    "n_items": lambda head: head.pop("n_items"),
+    "uncertain": lambda head: head.update(uncertain="U-Ones"),
+}
+
+
+@pytest.mark.parametrize("part", HEADS)
+def test_a_forged_head_is_found_and_mended(probe: Project, part: str) -> None:
+    """The fitted C, its weights and counts are part of the report: `audit` names what differs, `score` restores it."""
+    before = probe.path(REPORT).read_bytes()
+    probe.edit_json(REPORT, lambda report: HEADS[part](report["fitted"]["edema"]))
+    assert [f"fitted.edema.{part}"] == report_differences(probe.report(), json.loads(before))
+    assert ["scored again"] == broken(probe.audit_system())
+    assert ("scored", before) == (probe.score().state, probe.path(REPORT).read_bytes())
+
+
+def other_machine(report: dict[str, Any]) -> None:
+    """Move every number of a head by what another machine may, and more of its fits on folds stop short."""
+    head = report["fitted"]["edema"]
+    largest = max(map(abs, [*head["coefficients"], head["intercept"]]))
+    head["coefficients"] = [one + 4e-4 * largest for one in head["coefficients"]]
+    head["cv_log_loss"] = {C: loss - 4e-4 for C, loss in head["cv_log_loss"].items()}
+    head["n_cv_not_converged"] += 1
+
+
+def test_a_head_of_another_machine_leaves_the_bytes(probe: Project) -> None:
+    """S13: weights agree relative to the largest, losses absolutely; fits on folds may stop short elsewhere."""
+    probe.edit_json(REPORT, other_machine)
+    before = probe.path(REPORT).read_bytes()
+    assert ("unchanged", before) == (probe.score().state, probe.path(REPORT).read_bytes())
+
+
+@pytest.mark.parametrize("fitted", [None, [], {}, {"edema": 3, "effusion": {}}, {"edema": {}}])
+def test_heads_of_another_form_differ(probe: Project, fitted: Any) -> None:
+    """What is no mapping of heads is no match, and no traceback."""
+    found = report_differences({**probe.report(), "fitted": fitted}, probe.report())
+    assert {"fitted"} == {path.partition(".")[0] for path in found}
 
 
 def test_numbers_that_notes_quote_may_differ_within_the_tolerance() -> None:

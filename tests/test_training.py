@@ -1,15 +1,20 @@
 """What a system was trained on: slips are refused, lists are read by the rules of predictions, words stay words."""
 
 import gzip
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from cxrspec.declared import Declared
 from cxrspec.errors import SubmissionError
 from cxrspec.submission import IdList, load_submission, make_submission
 from cxrspec.submit import Request, TrainingList, repeat, submit
-from cxrspec.training import Declared, Trained
+from cxrspec.training import Trained
 from project import FOLDER, REF, TEST_ITEMS, Project, frozen_project, refusal
 
 DIGEST = "0" * 64
@@ -98,13 +103,15 @@ def test_a_definition_that_is_not_frozen_is_answered_with_those_that_are(project
 def test_a_name_that_does_not_exist_is_answered_with_those_that_do(project: Project, entry: str) -> None:
     """N10: subsets and splits are listed, and the nearest is asked for."""
     [text] = refused(project, entry)
-    assert text.endswith("it was trained on tiny@v1:trian; tiny@v1 has test, train. Did you mean 'train'?")
+    assert text.endswith(f"it was trained on {entry}; tiny@v1 has test, train. Did you mean 'train'?")
 
 
-def test_a_reference_without_a_subset_is_told_how_to_name_one(project: Project) -> None:
+@pytest.mark.parametrize("prefix", ["", "outside "])
+def test_a_reference_without_a_subset_is_told_how_to_name_one(project: Project, prefix: str) -> None:
     """A whole definition is no training data."""
-    [text] = refused(project, "tiny@v1")
-    assert "tiny@v1 has test, train. Write tiny@v1:test, or one of the others" in text
+    [text] = refused(project, f"{prefix}tiny@v1")
+    message = f"it was trained on {prefix}tiny@v1; tiny@v1 has test, train"
+    assert text.endswith(f"{message}. Write {prefix}tiny@v1:test, or one of the others")
 
 
 def test_the_files_of_splits_by_list_are_named(project: Project) -> None:
@@ -130,6 +137,62 @@ def test_nothing_and_something_contradict_each_other(project: Project) -> None:
     assert ["submission tiny@v1/new: it was trained on 'nothing' and on something else"] == refused(
         project, "nothing", "some images"
     )
+
+
+def test_nothing_stands_there_once(project: Project) -> None:
+    """Saying it twice is no contradiction, and no entry either."""
+    message = "submission tiny@v1/new: it was trained on 'nothing', which stands there more than once"
+    assert [message] == refused(project, "nothing", "Nothing")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Nothing", "nothing"),
+        ("UNKNOWN ", "unknown"),
+        ("Tiny@V1:Train", "tiny@v1:train"),
+        ("Outside   tiny@v1:test", "outside tiny@v1:test"),
+        ("OUTSIDE TINY@V1:TEST", "outside tiny@v1:test"),
+    ],
+)
+def test_case_and_blanks_are_read_as_they_are_meant(project: Project, written: str, meant: str) -> None:
+    """A capital letter would leave the overlap unknown, silently; the note says what was read."""
+    data = project.path(f"{FOLDER}/submissions/ours/predictions.csv").read_bytes()
+    submission, notes = submit(Request(REF, "new", "zero_shot", data, "p.csv", trained_on=[written]), project.registry)
+    assert [meant] == submission.trained_on
+    assert [f"trained_on '{written}': read as '{meant}'"] == [str(one) for one in notes if "read as" in str(one)]
+
+
+@pytest.mark.parametrize("words", ["Nothing but X-rays", "Outside our hospital", "A@v1:b", "https://a.org/ids.txt"])
+def test_other_words_stay_as_they_are(project: Project, words: str) -> None:
+    """What names nothing frozen is its author's words, and so is an address."""
+    assert [words] == project.submit("new", trained_on=[words]).trained_on
+
+
+@pytest.mark.parametrize(
+    "entry", ["missing_ids.txt", "my lists/ids.CSV", "./ids", "lists/", "C:\\data\\ids", "ids.txt.gz"]
+)
+def test_the_name_of_a_file_is_no_word(project: Project, entry: str) -> None:
+    """A list that was not found would leave the overlap unknown, silently."""
+    [text] = refused(project, entry)
+    assert text.startswith(f"trained_on '{entry}': looks like a file or folder, and no file of that name was read")
+
+
+@pytest.mark.parametrize("entry", [" ", "\t"])
+def test_a_blank_is_refused(project: Project, entry: str) -> None:
+    """Whoever says nothing leaves it out."""
+    assert any("a blank says nothing" in text for text in refused(project, entry))
+
+
+def test_a_folder_is_no_list(project: Project) -> None:
+    """The command line says so, except where a folder has the name of a word."""
+    project.write("lists/a.txt", "t00\n")
+    project.write("nothing/a.txt", "t00\n")
+    project.write("p.csv", project.path(f"{FOLDER}/submissions/ours/predictions.csv").read_bytes())
+    options = ("submit", "tiny@v1", "--system", "new", "--protocol", "zero_shot", "--predictions", "p.csv")
+    ran = project.run(*options, "--trained-on", "lists")
+    assert (2, True) == (ran.code, "--trained-on lists is a folder; name a file of ids" in ran.err)
+    assert 0 == project.run(*options, "--trained-on", "nothing").code
 
 
 @pytest.mark.parametrize(("words", "noted"), [("unknown", False), ("tiny@v1:train", False), ("X-rays", True)])
@@ -214,6 +277,38 @@ def test_a_file_that_is_no_list_is_refused(trained: Trained) -> None:
     """N14: a pointer in the place of a list is told from a list."""
     [(code, text)] = refusal(lambda: trained.id_list(b"version https://git-lfs.github.com/spec/v1\n", "l.txt"))
     assert ("source-not-data", True) == (code, "git-lfs pointer" in text)
+
+
+def table(rows: list[str]) -> bytes:
+    """Return a Parquet file of ids."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"item_id": rows}), stream)
+    return stream.getvalue()
+
+
+def zipped(name: str) -> bytes:
+    """Return a zip that holds a file of this name."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as packed:
+        packed.writestr(name, "x")
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (table(["t00"]), "a Parquet table"),
+        (gzip.compress(table(["t00"])), "a Parquet table"),
+        (zipped("[Content_Types].xml"), "an Excel or Office file"),
+        (zipped("item_id.npy"), "a NumPy archive (.npz)"),
+    ],
+    ids=["parquet", "packed parquet", "xlsx", "npz"],
+)
+def test_a_table_in_the_place_of_a_list_is_named(trained: Trained, data: bytes, kind: str) -> None:
+    """N14: its first bytes are told from ids, and the hint is that of a list."""
+    [(code, text)] = refusal(lambda: trained.id_list(data, "l.parquet"))
+    assert ("source-not-data", True) == (code, text.startswith(f"l.parquet: the file is {kind}, not a "))
+    assert text.endswith("Write a text file with one entry a line")
 
 
 def test_a_list_is_stored_beside_the_predictions(project: Project) -> None:

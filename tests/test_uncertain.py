@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
+from cxrspec.choices import POLICIES
 from cxrspec.definition import Definition, parse_definition
 from cxrspec.freeze import freeze, validate_definition
 from cxrspec.metrics import ProbeFit, ProbeSettings, fit_probe, stratified_folds
@@ -26,7 +27,6 @@ from test_definition import codes, columns, edited
 from tiny import TRAIN_PATIENTS, Define, csv_text, image_names
 
 GRID = (0.01, 0.1, 1.0)
-POLICIES = ("U-Zeros", "U-Ones", "U-Ignore", "U-SelfTrained", "U-MultiClass")
 WIDTHS = [pytest.param(6, id="d<n"), pytest.param(150, id="d>n")]
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

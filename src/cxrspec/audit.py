@@ -16,7 +16,7 @@ from cxrspec.freeze import changed_fields, check_frozen, lock_document
 from cxrspec.grades import grades_paths, load_grades
 from cxrspec.loader import load_definition
 from cxrspec.lock import Lock, parse_lock
-from cxrspec.overlap import overlap_of
+from cxrspec.overlap import is_counted, overlap_of
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report.board import overlap_text
@@ -290,6 +290,9 @@ def _check_overlap(submission: Submission, lock: Lock, registry: Registry, syste
     if report is None:
         return _not_checked("there is no report")
     said, found = report.get("overlap"), overlap_of(submission, lock, registry)
+    if is_counted(found) and ("overlap" not in report or (said and not is_counted(said))):
+        why = said["reason"] if said else "it was written before overlap was counted"
+        return _not_checked(f"the report has none: {why}; run 'cxrspec score {lock.reference}/{system}' again")
     if said != found:
         return _broken(f"the report says {overlap_text(said)}; counting again gives {overlap_text(found)}")
     return _held(f"overlap: {overlap_text(found)}; trained on: {submission.training_text}")

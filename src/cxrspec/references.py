@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from cxrspec.errors import did_you_mean, listed
-from cxrspec.field_errors import NAMES_LISTED, Path, document_path, is_fields, mapping_at, shown
+from cxrspec.field_errors import NAMES_LISTED, Path, document_path, is_fields, list_at, mapping_at, shown
 from cxrspec.fields import FieldIssue, Fields, Names, ShortForm
 from cxrspec.spelling import plain_name
 from cxrspec.tasks import Task
@@ -44,6 +44,7 @@ def check_references(document: Mapping[str, Any], model: type[Fields], task: typ
     if task:
         yield from _check_conditions(document, task.STRATA, declared.get(task.STRATA, ()))
     yield from _check_expectations(document, task, declared)
+    yield from _check_intervals(document)
     if task:
         yield from task.check_references(document, declared)
 
@@ -181,3 +182,19 @@ def _check_tallies(
                     yield undeclared((*place, name), by, str(name), declared[by])
         elif by and isinstance(claim, int):
             yield FieldIssue(place, "field-type", f"{count} are counted by {by}: give a mapping of {by} to count")
+
+
+def _check_intervals(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    """Refuse two intervals of one metric that nobody could tell apart in print: of one method and unit."""
+    for i, metric in enumerate(list_at(document, "metrics")):
+        intervals = list_at(metric, "interval") if isinstance(metric, Mapping) else []
+        seen: set[tuple[str, str]] = set()
+        for at, one in enumerate(intervals):
+            if not (isinstance(one, Mapping) and isinstance(one.get("method"), str)):
+                continue
+            key = (one["method"], str(one.get("unit")))
+            if key in seen:
+                message = "another interval is of this method and unit; in print nobody could tell them apart"
+                path = ("metrics", i, "interval", at)
+                yield FieldIssue(path, "reference-conflict", message, "Keep one of them, or ask in another metric")
+            seen.add(key)

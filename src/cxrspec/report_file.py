@@ -14,24 +14,20 @@ from cxrspec.errors import Issue, RegistryError
 from cxrspec.lock import finite_number, refuse_constant
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
+from cxrspec.report_shape import shape_faults
 
 REPORT_FORMAT: Final = 1
 ROUNDING: Final = 1e-12
 """Two exact scores differ at most by the rounding of the last operation."""
 
-_DESCRIBED: Final = ("environment", "fitted", "features")
+_DESCRIBED: Final = ("environment",)
 """Parts that say how a number came about; they are never compared."""
+_DESCRIBED_OF_HEAD: Final = ("n_cv_not_converged",)
+"""A fit on a fold may stop short on one machine only; the refit, which is what is scored, may not."""
+_WEIGHTS: Final = ("coefficients", "intercept")
 _COMPUTED: Final = (".value", ".low", ".high", ".margin", "_kappa", "_alpha_ordinal")
 """What a machine computes, and so may differ between two of them; everything else is given or counted."""
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
-
-_PARTS: Final = ("protocol", "definition_digest", "subsets", "predictions", "trained_on", "scores", "notes")
-_OF_SCORE: Final = ("metric", "kind", "value", "reason", "subset", "n_items", "n_groups", "signature")
-_OF_FINDING: Final = ("value", "reason", "n_items", "n_positive", "n_negative", "n_missing", "n_excluded")
-_OF_STRATUM: Final = ("value", "reason", "n_items", "n_groups", "findings")
-_OF_PART: Final = ("value", "reason", "n_items", "n_groups", "n_missing", "n_excluded")
-_OF_GRADER: Final = ("name", "kind", "sha256")
-_OF_INTERVAL: Final = ("low", "high", "reason")
 
 
 def read_report(registry: Registry, reference: Reference, system: str) -> dict[str, Any] | None:
@@ -54,55 +50,13 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
     if not isinstance(number, int) or number > REPORT_FORMAT:
         message = f"has format {number}; this cxrspec reads formats up to {REPORT_FORMAT}"
         raise RegistryError(Issue("lock-format", name, message, "Install a newer cxrspec"))
-    faults = [f"lacks '{part}'" for part in _PARTS if part not in report]
-    try:
-        faults = faults or [f"lacks '{part}'" for part in _absent(report)]
-    except (AttributeError, TypeError):
-        faults = ["has a part of the wrong form"]
+    faults = shape_faults(report)
     said = (report.get("reference"), report.get("system"))
     if said != (str(reference.definition), system):
         faults.append(f"says that it is of {said[0]}/{said[1]}")
     if faults:
         raise RegistryError([Issue("file-unsafe", name, fault, hint) for fault in faults])
     return report
-
-
-def _absent(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not there inside the parts, so that whoever shows a report finds all of it."""
-    yield from (f"predictions.{part}" for part in ("sha256", "n_left_aside") if part not in report["predictions"])
-    if report.get("overlap"):
-        yield from (f"overlap.{part}" for part in ("bound", "subsets") if part not in report["overlap"])
-    yield from (f"subsets.{name}.id" for name, subset in report["subsets"].items() if "id" not in subset)
-    for list_name in ("scores", "graded"):
-        for i, score in enumerate(report.get(list_name, ())):
-            yield from _absent_of_score(f"{list_name}[{i}]", score)
-            if list_name == "graded":
-                yield from (f"graded[{i}].grader.{part}" for part in _OF_GRADER if part not in score.get("grader", {}))
-
-
-def _absent_of_score(path: str, score: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{path}.{part}" for part in _OF_SCORE if part not in score)
-    yield from _absent_values(path, score)
-    for covariate, strata in score.get("strata", {}).items():
-        if covariate not in score.get("n_in_no_stratum", {}):
-            yield f"{path}.n_in_no_stratum.{covariate}"
-        for stratum, entry in strata.items():
-            inner = f"{path}.strata.{covariate}.{stratum}"
-            yield from (f"{inner}.{part}" for part in _OF_STRATUM if part not in entry)
-            yield from _absent_values(inner, entry)
-
-
-def _absent_values(path: str, score: Mapping[str, Any]) -> Iterator[str]:
-    yield from _absent_intervals(path, score)
-    for by, needed in (("findings", _OF_FINDING), ("question_types", _OF_PART)):
-        for name, entry in score.get(by, {}).items():
-            yield from (f"{path}.{by}.{name}.{part}" for part in needed if part not in entry)
-            yield from _absent_intervals(f"{path}.{by}.{name}", entry)
-
-
-def _absent_intervals(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    intervals = entry.get("intervals", [{}])
-    yield from (f"{path}.intervals[].{part}" for part in _OF_INTERVAL for one in intervals if part not in one)
 
 
 def is_undefined(report: Mapping[str, Any]) -> bool:
@@ -113,12 +67,49 @@ def is_undefined(report: Mapping[str, Any]) -> bool:
 def report_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the paths at which two reports differ by more than the tolerance that the definition allows.
 
-    The environment, the fitted coefficients, the features they are of and the version of cxrspec are described, never
-    compared.
+    The environment and the version of cxrspec are described, never compared; nor are the names of features with a
+    report from before they had any. Of fitted heads everything is compared, numbers within the tolerance.
     """
     tolerance = new.get("tolerance")
-    keys = [key for key in sorted({*old, *new}) if key not in _DESCRIBED]
-    return [path for key in keys for path in _differences(old.get(key), new.get(key), key, tolerance)]
+    unnamed = () if "features" in old else ("features",)
+    keys = [key for key in sorted({*old, *new}) if key not in (*_DESCRIBED, *unnamed, "fitted")]
+    differences = [path for key in keys for path in _differences(old.get(key), new.get(key), key, tolerance)]
+    return differences + list(_fitted_differences(old.get("fitted"), new.get("fitted"), tolerance))
+
+
+def _fitted_differences(old: Any, new: Any, tolerance: float | None) -> Iterator[str]:
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping) and old.keys() == new.keys()):
+        yield from ["fitted"] if old != new else []
+        return
+    for name in sorted(new):
+        yield from _head_differences(old[name], new[name], f"fitted.{name}", tolerance or ROUNDING)
+
+
+def _head_differences(old: Any, new: Mapping[str, Any], path: str, tolerance: float) -> Iterator[str]:
+    """Compare two heads: losses within the tolerance, weights within it times the largest weight, the rest exactly.
+
+    The optimum of a head is the same on every machine to about 1e-6 of its largest weight, which depends on the scale
+    of the features. The tolerance of the scores is far above that, and far below a weight that anyone could mean.
+    """
+    if not isinstance(old, Mapping):
+        yield path
+        return
+    scale = max(map(abs, [*new.get("coefficients", ()), new.get("intercept", 0.0)]))
+    allowed = {"cv_log_loss": tolerance, **dict.fromkeys(_WEIGHTS, tolerance * scale)}
+    for key in sorted({*old, *new} - {*_DESCRIBED_OF_HEAD}):
+        if not _is_near(old.get(key), new.get(key), allowed.get(key)):
+            yield f"{path}.{key}"
+
+
+def _is_near(old: Any, new: Any, allowed: float | None) -> bool:
+    """Say whether two values are equal, or two numbers, lists or mappings of numbers differ by what is allowed."""
+    if allowed is not None and isinstance(old, float) and isinstance(new, float):
+        return abs(old - new) <= allowed
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return old.keys() == new.keys() and all(_is_near(old[key], new[key], allowed) for key in new)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(_is_near(a, b, allowed) for a, b in zip(old, new, strict=True))
+    return bool(old == new) and type(old) is type(new)
 
 
 def _differences(old: Any, new: Any, path: str, tolerance: float | None) -> list[str]:

@@ -256,7 +256,8 @@ def read_predictions(
     if need.kind == "embeddings":
         read = read_embeddings(data, expected, name=name)
     elif is_prompt_archive(data):
-        prompts = ExpectedPrompts(columns, need.prompts, need.similarity, aggregate)
+        has_heads = bool(submission.heads or submission.head_map)
+        prompts = ExpectedPrompts(columns, need.prompts, need.similarity, aggregate, has_heads)
         read = read_prompt_scores(data, prompts, expected, name=name)
     else:
         read = read_scores(data, columns, expected, name=name, aggregate=aggregate, head_map=submission.head_map)

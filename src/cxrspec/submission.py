@@ -254,7 +254,10 @@ def _head_issues(submission: Submission, lock: Lock, need: PredictionNeed, where
         message = f"heads name columns of scores, and protocol {submission.protocol} takes embeddings"
         yield Issue("submission-field", where, message, "Leave heads out: every column but the id is a feature")
         return
-    if submission.head_map:
+    if submission.head_map and need.kind != "scores":
+        message = f"a head map names columns of scores, and protocol {submission.protocol} takes {need.kind}"
+        yield Issue("submission-field", where, message, "Leave the head map out")
+    elif submission.head_map:
         others = {one.name: (one.name, *one.spellings) for one in need.columns if one.name not in heads}
         yield from map_issues(submission.head_map, others, where)
     known = [column.name for column in need.columns]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from cxrspec.declared import FORMS, UNKNOWN, Declared, as_meant, word_issues
 from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
 from cxrspec.files import write_whole
@@ -26,7 +27,7 @@ from cxrspec.submission import (
     submission_text,
     task_of,
 )
-from cxrspec.training import FORMS, UNKNOWN, Declared, Holds, Trained, names_text
+from cxrspec.training import Holds, Trained, names_text
 
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".gz", ".zip", ".parquet", ".npz")
 
@@ -69,6 +70,7 @@ def submit(request: Request, registry: Registry) -> tuple[Submission, tuple[Issu
         RegistryError: if the definition is not frozen, or a table is missing or altered.
     """
     lock = registry.read_lock(request.reference)
+    request, meant = _as_meant(request, registry)
     lists, issues = _training_lists(request, lock, registry)
     submission = _submission(request, lock, list(lists))
     try:
@@ -84,12 +86,32 @@ def submit(request: Request, registry: Registry) -> tuple[Submission, tuple[Issu
         for one, data in lists.items():
             write_whole(folder / one.file, data)
         write_whole(folder / "submission.yaml", text)
-    return submission, (*read.notes, *_card_notes(submission), *_training_notes(submission, lock))
+    return submission, (*read.notes, *_card_notes(submission), *meant, *_training_notes(submission, lock))
+
+
+def _as_meant(request: Request, registry: Registry) -> tuple[Request, list[Issue]]:
+    """Return the request with its training data as they are meant, and a note on each that was written otherwise.
+
+    What repeats a submission is left as it was accepted.
+    """
+    if request.submitted_from:
+        return request, []
+    given = [request.trained_on] if isinstance(request.trained_on, str) else request.trained_on
+    frozen = registry.frozen()
+    meant = [as_meant(one, frozen) if isinstance(one, str) else one for one in given]
+    notes = [
+        Issue("note", f"trained_on '{one}'", f"read as '{other}'")
+        for one, other in zip(given, meant, strict=True)
+        if isinstance(one, str) and one.strip() != other
+    ]
+    return replace(request, trained_on=meant), notes
 
 
 def _training_lists(request: Request, lock: Lock, registry: Registry) -> tuple[dict[IdList, bytes], list[Issue]]:
-    """Return the list files under the names that they are stored under, and why others are refused."""
-    trained, lists, issues = Trained(lock, registry), {}, []
+    """Return the list files under the names that they are stored under, and why other entries are refused."""
+    trained, lists = Trained(lock, registry), {}
+    texts = [] if request.submitted_from else [one for one in request.trained_on if isinstance(one, str)]
+    issues = [issue for text in texts for issue in word_issues(text)]
     given = [one for one in request.trained_on if isinstance(one, TrainingList)]
     for number, one in enumerate(given, 1):
         try:

@@ -9,8 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal
+from typing import Literal
 
+from cxrspec.declared import NOTHING, OUTSIDE, Declared
 from cxrspec.digest import Table
 from cxrspec.errors import IDS_LISTED, Issue, SubmissionError, did_you_mean, listed
 from cxrspec.ids import Canonicalizer
@@ -19,52 +20,10 @@ from cxrspec.predictions.loading import as_submission_error
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.spelling import plain_name
-from cxrspec.submission import IdList, Submission, place_of_submission
+from cxrspec.submission import Submission, place_of_submission
 from cxrspec.tables import read_lines
 
-NOTHING: Final = "nothing"
-OUTSIDE: Final = "outside "
-UNKNOWN: Final = "unknown"
-FORMS: Final = "benchmark@version:name of a frozen subset or split, 'outside benchmark@version:name', or a list of ids"
-
 Holds = Literal["items", "groups"]
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """The entries of `trained_on` by kind."""
-
-    parts: Sequence[Reference]
-    """Exactly the items of a subset or split."""
-    outside: Sequence[Reference]
-    """Some of the items of a roster outside a subset or split, at most all."""
-    lists: Sequence[IdList]
-    words: Sequence[str]
-    """What no computer can compare with a roster, `unknown` among it."""
-    says_nothing: bool
-    """Whether one entry says that nothing was trained on."""
-
-    @classmethod
-    def of(cls, submission: Submission) -> Declared:
-        """Sort the entries of a submission."""
-        entries = submission.trained_on
-        texts = [one for one in entries if isinstance(one, str) and one != NOTHING]
-        references = {text: _reference(text.removeprefix(OUTSIDE).strip()) for text in texts}
-        named = [(text.startswith(OUTSIDE), found) for text, found in references.items() if found]
-        return cls(
-            parts=[found for outside, found in named if not outside],
-            outside=[found for outside, found in named if outside],
-            lists=[one for one in entries if isinstance(one, IdList)],
-            words=[text for text, found in references.items() if found is None],
-            says_nothing=NOTHING in entries,
-        )
-
-
-def _reference(text: str) -> Reference | None:
-    try:
-        return Reference.parse(text)
-    except ValueError:
-        return None
 
 
 @dataclass
@@ -75,12 +34,15 @@ class Covered:
     groups: set[str] = field(default_factory=set)
     """Groups with an item that was trained on."""
     notes: list[str] = field(default_factory=list)
+    is_partial: bool = False
+    """Whether some of the groups could not be told: then there are at least these."""
 
     def add(self, other: Covered) -> None:
         """Take in what other training data cover."""
         self.items |= other.items
         self.groups |= other.groups
         self.notes += other.notes
+        self.is_partial = self.is_partial or other.is_partial
 
 
 @dataclass(frozen=True)
@@ -119,16 +81,43 @@ class Trained:
         roster = self.roster if ours else self.registry.read_table(lock.reference, "roster", lock.tables["roster"])
         named = self._named(reference, lock, roster)
         rows = [row for row, item in enumerate(roster.item_ids) if (item in named) != outside]
-        groups = roster.column("group_id")
         ids = roster.item_ids if ours else self._our_ids(roster.item_ids, lock)
         covered = Covered({ids[row] for row in rows}, notes=list(_meant(reference, lock)))
         covered.groups = {self.group_of[item] for item in covered.items if item in self.group_of}
-        same = [self.group_of[item] == group for item, group in zip(ids, groups, strict=True) if item in self.group_of]
-        if same and all(same):  # groups have one name in both, so those of items that we do not know count too
-            covered.groups |= {groups[row] for row in rows}
-        if not same:
-            covered.notes.append(f"{reference.definition} has no image of ours by its id: taken as other data")
+        groups = roster.column("group_id")
+        strange = {groups[row] for row in rows if ids[row] not in self.group_of}
+        self._add_groups(covered, strange, zip(ids, groups, strict=True), str(reference.definition))
         return covered
+
+    def _add_groups(
+        self, covered: Covered, strange: set[str], theirs: Iterable[tuple[str, str]], definition: str
+    ) -> None:
+        """Add the groups of covered items that our roster does not have, by the names of another definition.
+
+        Where every common item has one group in both, a group has one name in both. Where some differ, only the name of
+        a group counts whose common items all agree; any other may be one of ours.
+
+        Args:
+            covered: what is added to.
+            strange: the other definition's groups of those items.
+            theirs: every item of its roster, in our form, with its group.
+            definition: how notes call it.
+        """
+        agree, differ = set[str](), set[str]()
+        for item, group in theirs:
+            if item in self.group_of:
+                (agree if self.group_of[item] == group else differ).add(group)
+        if not (agree or differ):
+            covered.notes.append(f"{definition} has no image of ours by its id: taken as other data")
+        elif not differ:
+            covered.groups |= strange
+        elif strange:
+            covered.groups |= strange & (agree - differ)
+            covered.is_partial = True
+            found = (
+                f"{len(differ):,} of {len(agree | differ):,} groups of {definition} have images of another group here"
+            )
+            covered.notes.append(f"{found}: an image that is not ours counts for its group where all others agree")
 
     def _named(self, reference: Reference, lock: Lock, roster: Table) -> set[str]:
         if reference.subset in lock.subsets:
@@ -223,18 +212,23 @@ def training_issues(submission: Submission, lock: Lock, registry: Registry, tabl
     declared = Declared.of(submission)
     issues = []
     if declared.says_nothing and len(submission.trained_on) > 1:
-        issues.append(Issue("submission-field", where, f"it was trained on '{NOTHING}' and on something else"))
-    for reference in (*declared.parts, *declared.outside):
-        if slip := _slip(reference, registry):
+        is_alone = all(entry == NOTHING for entry in submission.trained_on)
+        contradiction = (
+            f"'{NOTHING}', which stands there more than once" if is_alone else f"'{NOTHING}' and on something else"
+        )
+        issues.append(Issue("submission-field", where, f"it was trained on {contradiction}"))
+    entries = [*(("", one) for one in declared.parts), *((OUTSIDE, one) for one in declared.outside)]
+    for prefix, reference in entries:
+        if slip := _slip(reference, prefix, registry):
             issues.append(Issue("submission-field", where, *slip))
-        elif reference in declared.parts and reference.definition == lock.reference:
+        elif not prefix and reference.definition == lock.reference:
             issues += _shared_groups(submission, Trained(lock, registry).part(reference).groups, lock, tables)
     return issues
 
 
-def _slip(reference: Reference, registry: Registry) -> tuple[str, str] | None:
-    """Return message and hint for a reference that names nothing frozen."""
-    message = f"it was trained on {reference}"
+def _slip(reference: Reference, prefix: str, registry: Registry) -> tuple[str, str] | None:
+    """Return message and hint for a reference, as it stands after `prefix`, that names nothing frozen."""
+    message = f"it was trained on {prefix}{reference}"
     frozen = registry.frozen()
     if reference.definition not in frozen:
         names = list(map(str, frozen))
@@ -243,7 +237,10 @@ def _slip(reference: Reference, registry: Registry) -> tuple[str, str] | None:
     names = _names(lock)
     if reference.subset in names:
         return None
-    near = did_you_mean(reference.subset or "", names) or f"Write {lock.reference}:{names[0]}, or one of the others"
+    near = (
+        did_you_mean(reference.subset or "", names)
+        or f"Write {prefix}{lock.reference}:{names[0]}, or one of the others"
+    )
     return f"{message}; {names_text(lock)}", near
 
 

@@ -37,6 +37,39 @@ class BoxFormat(StrEnum):
     XYXY = "xyxy"
 
 
+HeadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OUR=THEIRS", help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
+    ),
+]
+HeadMapOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="The classifier whose heads the columns are, named or not: torchxrayvision-all, -nih, -pc, -chex, "
+        "-mimic_nb, -mimic_ch, -rsna; chexpert; nih (CheXNet's order), nih-alphabetical. --head goes first.",
+    ),
+]
+FrameOption = Annotated[
+    str | None,
+    typer.Option(metavar="WxH", help="For boxes: width and height of the image in their pixels, as 1024x1024."),
+]
+CardOption = Annotated[str | None, typer.Option(help="For the system card.")]
+TrainedOnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DATA",
+        help="The training data: benchmark@version:name, a subset or split; 'outside benchmark@version:name'; "
+        "a file of ids, one a line (items:FILE or groups:FILE says which); nothing; or words. May be repeated.",
+    ),
+]
+RepeatOption = Annotated[
+    Reference | None,
+    typer.Option("--from", parser=parse_scored, metavar="OLD/SYSTEM", help="Repeat a submission of the same subsets."),
+]
+
+
 @app.command(
     epilog="Example: cxrspec submit nih-cxr14-findings@official-v3 --system my-model --protocol zero_shot "
     "--predictions p.csv --weights-id sha256:1f2e..."
@@ -46,43 +79,16 @@ def submit(
     system: Annotated[str | None, typer.Option(help="Name of the system.")] = None,
     protocol: Annotated[str | None, typer.Option(help="A protocol of the definition.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="CSV, TSV, Parquet or npz; may be packed.")] = None,
-    head: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OUR=THEIRS", help="our=theirs: the file's column for a finding; '*=prob_*' stands for all of them."
-        ),
-    ] = None,
-    head_map: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="The classifier whose heads the columns are, named or not: torchxrayvision-all, -nih, -pc, -chex, "
-            "-mimic_nb, -mimic_ch, -rsna; chexpert; nih (CheXNet's order), nih-alphabetical. --head goes first.",
-        ),
-    ] = None,
+    head: HeadOption = None,
+    head_map: HeadMapOption = None,
     box_format: Annotated[BoxFormat | None, typer.Option(help="For boxes: what their four numbers are.")] = None,
-    frame: Annotated[
-        str | None,
-        typer.Option(metavar="WxH", help="For boxes: width and height of the image in their pixels, as 1024x1024."),
-    ] = None,
-    model_name: Annotated[str | None, typer.Option(help="For the system card.")] = None,
+    frame: FrameOption = None,
+    model_name: CardOption = None,
     weights_id: Annotated[str | None, typer.Option(help="For the system card: which weights exactly.")] = None,
-    description: Annotated[str | None, typer.Option(help="For the system card.")] = None,
-    url: Annotated[str | None, typer.Option(help="For the system card.")] = None,
-    trained_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DATA",
-            help="The training data: benchmark@version:name, a subset or split; 'outside benchmark@version:name'; "
-            "a file of ids, one a line (items:FILE or groups:FILE says which); nothing; or words. May be repeated.",
-        ),
-    ] = None,
-    repeat_of: Annotated[
-        Reference | None,
-        typer.Option(
-            "--from", parser=parse_scored, metavar="OLD/SYSTEM", help="Repeat a submission of the same subsets."
-        ),
-    ] = None,
+    description: CardOption = None,
+    url: CardOption = None,
+    trained_on: TrainedOnOption = None,
+    repeat_of: RepeatOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Hand in predictions: checked first, then stored.
@@ -118,6 +124,7 @@ def submit(
 
 def _training(value: str) -> str | TrainingList:
     """Return an entry of `--trained-on`; the name of a file stands for the ids in it."""
+    from cxrspec.declared import NOTHING, UNKNOWN
     from cxrspec.submit import TrainingList
 
     kind, colon, name = value.partition(":")
@@ -126,9 +133,11 @@ def _training(value: str) -> str | TrainingList:
             raise UsageError(f"{name} is not a file.")
         return TrainingList(Path(name).read_bytes(), Path(name).name, "items" if kind == "items" else "groups")
     try:
-        is_file = Path(value).is_file()
+        is_file, is_folder = Path(value).is_file(), bool(value.strip()) and Path(value).is_dir()
     except OSError:  # words, too long for the name of a file
-        is_file = False
+        is_file = is_folder = False
+    if is_folder and value.strip().lower() not in (NOTHING, UNKNOWN):
+        raise UsageError(f"--trained-on {value} is a folder; name a file of ids, one a line.")
     return TrainingList(Path(value).read_bytes(), Path(value).name) if is_file else value
 
 

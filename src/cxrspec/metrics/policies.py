@@ -1,22 +1,22 @@
-"""Own the uncertainty policies of CheXpert: how a training label of -1 enters a loss, and what that loss aims at.
+"""Own the five policies for uncertain training labels (-1) as losses: how a label enters one, and what it aims at.
 
-Pure functions of arrays. Nothing here fits a model or knows findings; a blank label is 0 by the time it gets here.
+Pure functions of arrays. Nothing here fits a model or knows findings (logistic heads under the same policies are in
+`uncertain`); a blank label is 0 by the time it gets here.
 Source: Irvin et al., CheXpert: a large chest radiograph dataset with uncertainty labels and expert comparison, 2019.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cxrspec.choices import Policy
+
 Floats = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]
-Policy = Literal["U-Ignore", "U-Zeros", "U-Ones", "U-SelfTrained", "U-MultiClass"]
-
-POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
 NEGATIVE, POSITIVE, UNCERTAIN = range(3)
 """Columns of class weights and of class probabilities; only U-MultiClass has the third."""
 
@@ -28,9 +28,9 @@ def class_weights(policy: Policy, labels: Labels, soft: Floats | None = None) ->
     1, or to 0 where the policy leaves the item out; U-SelfTrained divides an uncertain item between both classes.
 
     Args:
-        policy: one of `POLICIES`.
+        policy: one of the five.
         labels: [n], 1 positive, 0 negative (a blank too), -1 uncertain.
-        soft: [n], P(positive) by a model that was trained under U-Ignore; read where a label is -1, by U-SelfTrained.
+        soft: [n], P(positive) by a U-Ignore model; read where a label is -1, by U-SelfTrained.
 
     Raises:
         ValueError: labels hold other values, or U-SelfTrained lacks a probability of an uncertain item.
@@ -70,7 +70,7 @@ def optimal_scores(policy: Policy, label_probabilities: Floats) -> Floats:
     """Return the scores [n] that a model reaches which minimizes the policy's expected loss in every cell.
 
     Args:
-        policy: one of `POLICIES`.
+        policy: one of the five.
         label_probabilities: [n, 3], per cell of equal inputs the probability of a negative, positive, uncertain label.
     """
     negative, positive, uncertain = np.asarray(label_probabilities, np.float64).T

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cxrspec.choices import POLICIES, Policy
 from cxrspec.metrics.logistic import Floats, Labels
-from cxrspec.metrics.uncertain import Policy, policy_head, policy_labels
+from cxrspec.metrics.uncertain import policy_head, policy_labels
 
 FINAL_TOL = 1e-10
 """Largest gradient component of the refit: its optimum is then the same on every machine to about 1e-8."""
@@ -52,8 +53,8 @@ class ProbeSettings:
             raise ValueError(f"cannot select by {self.select_by!r} or solve with {self.solver!r}")
         if self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight must be None or 'balanced', not {self.class_weight!r}")
-        if self.uncertain not in (None, *get_args(Policy)):
-            raise ValueError(f"uncertain must be one of {get_args(Policy)}, not {self.uncertain!r}")
+        if self.uncertain not in (None, *POLICIES):
+            raise ValueError(f"uncertain must be one of {POLICIES}, not {self.uncertain!r}")
 
     @property
     def pinned(self) -> dict[str, Any]:

@@ -5,13 +5,12 @@ Each number depends on its own image and prompts alone, to the last bit: equal i
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cxrspec.choices import SIMILARITIES, Similarity
+
 Floats = NDArray[np.float64]
-Similarity = Literal["cosine_difference", "dot_difference"]
 
 _ROWS = 1024  # rows multiplied at once: what the cache holds, without influence on the result
 
@@ -39,7 +38,7 @@ def prompt_scores(images: Floats, positive: Floats, negative: Floats, similarity
     d = images.shape[1]
     if positive.shape != negative.shape or positive.shape != (len(positive), d):
         raise ValueError(f"images of {d} numbers, prompts of shapes {positive.shape} and {negative.shape}")
-    if similarity not in get_args(Similarity):
+    if similarity not in SIMILARITIES:
         raise ValueError(f"cannot score by {similarity!r}")
     if similarity == "cosine_difference":
         images, positive, negative = (one / lengths(one)[:, np.newaxis] for one in (images, positive, negative))

@@ -1,17 +1,16 @@
-"""Own the five policies for uncertain training labels (-1): what they make of a label, and the head that follows.
+"""Own what a logistic head makes of uncertain training labels (-1) under each of the five policies.
 
-The policies are those of Irvin et al. 2019 (CheXpert, section 3.1), for logistic heads.
+Their losses for any model, and the scores that these losses aim at, are in `policies`; their source is there too.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from cxrspec.choices import Policy
 from cxrspec.metrics.logistic import Floats, Head, Labels, converges
-
-Policy = Literal["U-Zeros", "U-Ones", "U-Ignore", "U-SelfTrained", "U-MultiClass"]
 
 
 def policy_labels(labels: Labels, policy: Policy | None) -> Labels:
@@ -34,9 +33,9 @@ def policy_head(x: Floats, y: Labels, policy: Policy | None, **pinned: Any) -> H
 
 
 class SelfTrainedHead(Head):
-    """U-SelfTrained: a first head without the uncertain rows predicts them, and a second is fitted with what it says.
+    """U-SelfTrained: a U-Ignore head predicts the uncertain rows, and a second head is fitted with what it says.
 
-    An uncertain row with the first head's probability p counts twice: as a positive of weight p, as a negative of
+    An uncertain row with the U-Ignore head's probability p counts twice: as a positive of weight p, as a negative of
     weight 1 - p. Both heads have one C; the first is standardised by its own rows, the second by all.
     """
 

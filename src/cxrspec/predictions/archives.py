@@ -13,19 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cxrspec.errors import Issue, SourceError
-from cxrspec.tables.containers import DAMAGE, MAX_BYTES, is_zip
-
-
-def is_numpy_archive(data: bytes) -> bool:
-    """Say whether a file is a zip of NumPy arrays and nothing else."""
-    if not is_zip(data):
-        return False
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-    except DAMAGE:
-        return False  # whoever opens it as a table says why
-    return bool(names) and all(name.endswith(".npy") for name in names)
+from cxrspec.tables.containers import DAMAGE, MAX_BYTES
 
 
 def read_arrays(data: bytes, name: str) -> dict[str, NDArray[Any]]:

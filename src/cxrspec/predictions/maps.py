@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
 from cxrspec.predictions.alignment import IdColumn, Rows
-from cxrspec.predictions.archives import is_numpy_archive, read_arrays, texts_of
+from cxrspec.predictions.archives import read_arrays, texts_of
 from cxrspec.predictions.heads import (
     OWN_ID_COLUMN,
     id_issues,
@@ -27,6 +27,7 @@ from cxrspec.predictions.heads import (
 from cxrspec.predictions.pairs import ExpectedPairs, PairRows
 from cxrspec.predictions.values import Numbers, not_finite, read_numbers
 from cxrspec.spelling import plain_name
+from cxrspec.tables.containers import is_numpy_archive
 from cxrspec.tables.parquet import Grids
 from cxrspec.tables.sheets import Sheet, open_sheet
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from cxrspec.errors import Issue, SourceError, listed
 from cxrspec.predictions.alignment import ExpectedItems
-from cxrspec.predictions.archives import is_numpy_archive
 from cxrspec.predictions.head_maps import HEAD_MAPS, HeadMap
+from cxrspec.predictions.heads import id_positions, spelled
 from cxrspec.predictions.vectors import VectorFile, open_vectors
+from cxrspec.tables.containers import is_numpy_archive
 from cxrspec.tables.sheets import Sheet, open_sheet
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def open_scores(
     if is_numpy_archive(data):
         return _named(open_vectors(data, name, expected, what="scores"), head_map, expected)
     sheet = open_sheet(data, name=name, wanted=wanted)
-    if head_map and sheet.vectors:
+    is_named = set(spelled(sheet, wanted)) > set(id_positions(sheet, expected))
+    if (head_map and (sheet.vectors or sheet.grids)) or (sheet.vectors and not is_named):
         return _named(open_vectors(data, name, expected, what="scores"), head_map, expected)
     return sheet, []
 

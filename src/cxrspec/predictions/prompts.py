@@ -15,23 +15,26 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cxrspec.choices import Similarity
 from cxrspec.errors import IDS_LISTED, Issue, SubmissionError, listed
-from cxrspec.metrics.similarity import Similarity, lengths, prompt_scores
+from cxrspec.metrics.similarity import lengths, prompt_scores
 from cxrspec.predictions import Scores
 from cxrspec.predictions.alignment import ExpectedItems, Rows, align
-from cxrspec.predictions.archives import is_numpy_archive, read_arrays, texts_of
+from cxrspec.predictions.archives import read_arrays, texts_of
 from cxrspec.predictions.heads import ColumnNames
 from cxrspec.predictions.loading import as_submission_error
 from cxrspec.predictions.values import Aggregate, Numbers, not_finite, per_item
 from cxrspec.predictions.vectors import vectors_of
 from cxrspec.spelling import plain_name
+from cxrspec.tables.containers import is_numpy_archive
 
 POLARITIES: Final = ("positive", "negative")
 _TEXTS: Final = ("prompt_finding", "prompt_polarity", "prompt_text")
 _EMBEDDINGS: Final = "prompt_embeddings"
 _ARRAYS: Final = (*_TEXTS, _EMBEDDINGS)
 _LENGTHS: Final = (1e-150, 1e150)
-"""Lengths outside are zero, or their products are no numbers."""
+"""Products of vectors whose lengths lie outside are no numbers."""
+_NO_LENGTH: Final = "length zero, below 1e-150 or beyond 1e150,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class ExpectedPrompts:
     similarity: Similarity | None
     aggregate: Aggregate | None = None
     """How the views of a study become its score."""
+    has_heads: bool = False
+    """Whether the submission says which columns are which, by name or by a head map."""
 
 
 def is_prompt_archive(data: bytes) -> bool:
@@ -91,9 +96,9 @@ def _refuse_undeclared(prompts: ExpectedPrompts, expected: ExpectedItems, name: 
         lacking = "prompts" if not prompts.texts else "similarity to score embeddings by"
         message = f"holds embeddings of prompts, and the definition of {expected.reference} declares no {lacking}"
         raise SubmissionError(Issue("prompt", name, message, "Give one score per finding: a table of scores"))
-    if any(column.head for column in prompts.columns):
+    if prompts.has_heads:
         message = "heads name columns of scores, and the file holds embeddings of prompts"
-        raise SubmissionError(Issue("submission-field", name, message, "Leave heads out"))
+        raise SubmissionError(Issue("submission-field", name, message, "Leave heads and head map out"))
 
 
 def _array_issues(arrays: Mapping[str, NDArray[Any]], name: str) -> Iterator[Issue]:
@@ -156,12 +161,12 @@ def _vector_issues(rows: Rows, images: Numbers, prompts: NDArray[np.float64], na
     hint = "A vector without direction is similar to nothing; nothing is filled in"
     if bad := _without_direction(images.matrix):
         found = listed([rows.place(row) for row in bad], IDS_LISTED)
-        message = f"length zero, or beyond 1e150, in {len(bad):,} of {len(images.matrix):,} embeddings: {found}"
+        message = f"{_NO_LENGTH} in {len(bad):,} of {len(images.matrix):,} embeddings: {found}"
         yield Issue("prediction-value", f"{name}:{rows.line(bad[0])} embedding", message, hint, rows.line(bad[0]))
     not_numbers = np.flatnonzero(~np.isfinite(prompts).all(axis=1)).tolist()
     for bad, fault in (
         (not_numbers, "no finite number"),
-        (_without_direction(prompts), "length zero, or beyond 1e150,"),
+        (_without_direction(prompts), _NO_LENGTH),
     ):
         if bad:
             message = f"{fault} in {len(bad):,} of {len(prompts):,}: prompts {listed([row + 1 for row in bad])}"

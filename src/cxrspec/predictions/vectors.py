@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from cxrspec.errors import IDS_LISTED, Issue, SourceError, listed
 from cxrspec.predictions.alignment import ExpectedItems, IdColumn
-from cxrspec.predictions.archives import is_numpy_archive, read_arrays, texts_of
+from cxrspec.predictions.archives import read_arrays, texts_of
 from cxrspec.predictions.heads import OWN_ID_COLUMN, id_issues, id_positions, ignored_notes, is_blank, is_label
 from cxrspec.predictions.values import Numbers, read_numbers
 from cxrspec.spelling import plain_name
+from cxrspec.tables.containers import is_numpy_archive
 from cxrspec.tables.sheets import Sheet, open_sheet
 
 
@@ -46,6 +47,10 @@ def open_vectors(data: bytes, name: str, expected: ExpectedItems, *, what: str =
     ids = id_positions(sheet, expected)
     if len(ids) != 1:
         raise SourceError([*sheet.issues, *id_issues(sheet, ids, expected)])
+    if sheet.grids and not sheet.vectors:
+        found = listed([f"'{sheet.heads[at]}'" for at in sheet.grids])
+        message = f"{found} holds lists of integers or lists of lists; {what} are one list of floats per row"
+        raise SourceError(Issue("column-missing", sheet.name, message, "Store them as float32 or float64"))
     column = IdColumn(sheet.name, sheet.lines, *sheet.cells(ids))
     return (_from_lists if sheet.vectors else _from_columns)(sheet, column, ids[0], expected)
 
@@ -112,6 +117,7 @@ def vectors_of(
     texts = [key for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
     ids = [key for key in texts if plain_name(key) in accepted] or texts
     tables = [key for key, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"]
+    tables = [key for key in tables if plain_name(key) == plain_name(what)] or tables
     if len(ids) != 1 or len(tables) != 1:
         found = listed([f"{key} {array.dtype}{list(array.shape)}" for key, array in arrays.items()])
         message = f"one array of ids (text [n]) and one of {what} (float [n, d]) are needed; the file has {found}"

@@ -6,16 +6,19 @@ Columns are found by name, never by position, and all that is wrong with a file 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 from unicodedata import normalize
 
 from cxrspec.errors import Issue, SourceError, listed
 from cxrspec.tables.containers import MAX_BYTES, open_bytes
-from cxrspec.tables.sheets import Sheet, open_sheet, to_text
+from cxrspec.tables.sheets import PARQUET_MAGIC, Sheet, open_sheet, to_text
 
 __all__ = ["MAX_BYTES", "Table", "open_bytes", "read_lines", "read_table", "to_text"]
+
+_NO_TABLE: Final = "source-not-data"
+_LIST: Final = "Write a text file with one entry a line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,15 @@ def read_lines(data: bytes, *, name: str, limit: int = MAX_BYTES) -> list[str]:
     Raises:
         SourceError: the container or the encoding is refused.
     """
-    text = to_text(open_bytes(data, name, limit), name)
+    try:
+        data = open_bytes(data, name, limit)
+    except SourceError as error:
+        raise SourceError(
+            [replace(one, hint=_LIST) if one.code == _NO_TABLE else one for one in error.issues]
+        ) from None
+    if data.startswith(PARQUET_MAGIC):
+        raise SourceError(Issue(_NO_TABLE, name, "the file is a Parquet table, not a list", _LIST))
+    text = to_text(data, name)
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

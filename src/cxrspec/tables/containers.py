@@ -64,10 +64,14 @@ def open_bytes(data: bytes, name: str, limit: int = MAX_BYTES) -> bytes:
     Raises:
         SourceError: The file is something else (the message says what), damaged, holds several files, or is too large.
     """
-    for _ in range(_LAYERS):
+    for layer in range(_LAYERS):
         unpack = _unpacker(data)
         if unpack is None:
             break
+        if layer and is_numpy_archive(data):
+            raise _refusal(
+                name, "a NumPy archive (.npz) in another archive", "Give the .npz itself; it is packed already"
+            )
         try:
             data = unpack(data, name, limit)
         except DAMAGE as error:
@@ -103,6 +107,18 @@ def read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str, limit: int) -> by
 def is_zip(data: bytes) -> bool:
     """Say whether the first bytes are those of a zip file."""
     return data.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def is_numpy_archive(data: bytes) -> bool:
+    """Say whether a file is a zip of NumPy arrays and nothing else."""
+    if not is_zip(data):
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+    except DAMAGE:
+        return False  # whoever opens it as a table says why
+    return bool(names) and all(name.endswith(".npy") for name in names)
 
 
 def _unpacker(data: bytes) -> Callable[[bytes, str, int], bytes] | None:

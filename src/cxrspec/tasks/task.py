@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Prot
 
 from pydantic import Field
 
+from cxrspec.choices import Similarity
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
 from cxrspec.fields import Column, FieldIssue, Fields, OpenShare, Share
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cxrspec.metrics import CurvePoints, ReaderPoint
-    from cxrspec.metrics.similarity import Similarity
 
 
 class ItemColumns(Protocol):

@@ -102,18 +102,23 @@ def _systems_forest(kind: str, names: Sequence[str], ranked: list[Mapping[str, A
 
 
 def score_forests(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one forest per number of a report: the mean, then every finding with its counts."""
+    """Return one forest per number of a report: the mean, then every finding or question type with its counts."""
     found = []
     for score in report["scores"]:
-        rows = [("mean", score, {"is_mean": True}), *((name, one, {}) for name, one in score["findings"].items())]
+        rows = [("mean", score, {"is_mean": True}), *((name, one, {}) for name, one in _parts(score).items())]
         caption = f"{score['metric']} on {score['subset']}"
         found.append({**forest(caption, score["kind"], rows), "score": score, "counts": _counts(score)})
     return found
 
 
+def _parts(score: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = score.get("findings") or score.get("question_types") or {}
+    return found
+
+
 def _counts(score: Mapping[str, Any]) -> list[str]:
-    """Return the counts that the findings of a score have, leaving out those that are zero everywhere."""
-    entries = list(score["findings"].values())
+    """Return the counts that the parts of a score have, leaving out those that are zero everywhere."""
+    entries = list(_parts(score).values())
     names = dict.fromkeys(key for entry in entries for key in entry if key.startswith("n_") and key != "n_items")
     ordered = sorted(names, key=lambda name: (COUNTS.index(name) if name in COUNTS else len(COUNTS), name))
     return [name for name in ordered if any(entry.get(name) for entry in entries)]
@@ -121,7 +126,7 @@ def _counts(score: Mapping[str, Any]) -> list[str]:
 
 def panel_values(report: Mapping[str, Any], subset: str, kind: str) -> Mapping[str, str]:
     """Return the values of a kind of number that stand over the curves of a subset; empty texts where it has none."""
-    scores = [one["findings"] for one in report["scores"] if (one["subset"], one["kind"]) == (subset, kind)]
+    scores = [_parts(one) for one in report["scores"] if (one["subset"], one["kind"]) == (subset, kind)]
     found = {name: estimate(entry)["value"] for name, entry in (scores[0] if scores else {}).items()}
     return defaultdict(str, found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from cxrspec.choices import Similarity
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
 from cxrspec.fields import (
@@ -58,7 +59,7 @@ class ZeroShot(Fields):
 
     prompts: dict[FindingName, Prompts] | None = None
     """Per finding, the texts that an image-text model must have used."""
-    similarity: Literal["cosine_difference", "dot_difference"] | None = None
+    similarity: Similarity | None = None
     """How its embeddings of images and prompts are scored; where absent, it must bring scores."""
 
 

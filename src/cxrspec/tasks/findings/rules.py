@@ -73,10 +73,18 @@ def _check_prompts(document: Mapping[str, Any], findings: Sequence[str]) -> Iter
     if zero_shot.get("similarity") is not None and not prompts:
         message = "a similarity is to prompts, and there are none"
         yield FieldIssue(("protocols", "zero_shot", "similarity"), "reference-conflict", message, "Add prompts")
+    path = ("protocols", "zero_shot", "prompts")
+    if zero_shot.get("prompts") == {}:
+        yield FieldIssue(path, "field-value", "no finding has prompts", "Name them for every finding, or leave it out")
     for name in findings if prompts else ():
         if name not in prompts:
-            path = ("protocols", "zero_shot", "prompts", name)
-            yield FieldIssue(path, "field-missing", "this finding has no prompts, and others have")
+            yield FieldIssue((*path, name), "field-missing", "this finding has no prompts, and others have")
+    for name in prompts:
+        texts = [mapping_at(prompts, name).get(sign) for sign in ("positive", "negative")]
+        plain = [" ".join(text.split()).casefold() for text in texts if isinstance(text, str)]
+        if len(plain) > 1 and plain[0] == plain[1]:
+            message = "says what the positive text says, so no image is nearer to one of them"
+            yield FieldIssue((*path, name, "negative"), "reference-conflict", message, "Write two different texts")
 
 
 def _check_metrics(document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]) -> Iterator[FieldIssue]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from cxrspec.choices import POLICIES, Policy
 from cxrspec.errors import Issue, listed
 from cxrspec.field_errors import mapping_at
 from cxrspec.fields import FieldIssue, ShortForm
 from cxrspec.tasks.named import FindingName
 
-PolicyName = Literal["U-Zeros", "U-Ones", "U-Ignore", "U-SelfTrained", "U-MultiClass"]
-POLICIES: Final = get_args(PolicyName)
-
 UncertainPolicies = Annotated[
-    dict[FindingName, PolicyName],
+    dict[FindingName, Policy],
     ShortForm(lambda value: value, "a policy nor a mapping of finding to policy", words=POLICIES),
     Field(min_length=1),
 ]
@@ -42,7 +40,7 @@ def check_policies(document: Mapping[str, Any], findings: Sequence[str]) -> Iter
             yield FieldIssue(path, "field-missing", message, "Name a policy for each, or write one for all")
 
 
-def policy_notes(policies: Mapping[str, PolicyName]) -> list[Issue]:
+def policy_notes(policies: Mapping[str, Policy]) -> list[Issue]:
     """Return the note that one policy holds for every finding."""
     if len(set(policies.values())) > 1:
         return []
