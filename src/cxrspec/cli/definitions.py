@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @app.command("list", epilog="Example: cxrspec list --json")
 def list_definitions(as_json: JsonOption = False) -> None:
     """List the definitions with their subsets and systems."""
-    from cxrspec.report import terminal
+    from cxrspec.report import definition_text
 
     registry = open_registry()
     frozen = set(registry.frozen())
@@ -56,7 +56,7 @@ def list_definitions(as_json: JsonOption = False) -> None:
         )
 
     failed = run_each(sorted({*registry.authored(), *frozen}, key=str), one)
-    print_json(rows) if as_json else terminal.show_listing(rows)
+    print_json(rows) if as_json else definition_text.show_listing(rows)
     leave(failed)
 
 
@@ -77,7 +77,7 @@ def show(
     With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
     """
     from cxrspec.description import current_description
-    from cxrspec.report import terminal
+    from cxrspec.report import definition_text, report_text, terminal
     from cxrspec.report_file import read_report
 
     registry = open_registry()
@@ -90,7 +90,7 @@ def show(
         if as_json:
             print_json({**lock.document, "description": description})
         else:
-            terminal.show_lock(lock.document, lock.subset_ids, description)
+            definition_text.show_lock(lock.document, lock.subset_ids, description)
         return
     report = read_report(registry, reference, reference.system)
     if report is None:
@@ -99,7 +99,7 @@ def show(
     if as_json:
         print_json(report)
         return
-    terminal.show_report(report)
+    report_text.show_report(report)
     terminal.show_list("caveats", current_description(lock, registry).get("caveats", ()))
 
 
@@ -176,7 +176,7 @@ def freeze(
     """
     from cxrspec.freeze import freeze as freeze_definition
     from cxrspec.pipeline import update_pipelines
-    from cxrspec.report import terminal
+    from cxrspec.report import definition_text, terminal
 
     registry = open_registry()
     rows: list[dict[str, Any]] = []
@@ -186,7 +186,7 @@ def freeze(
             frozen = freeze_definition(reference, registry, store, check=check)
         rows.append(frozen.as_json())
         if not as_json:
-            terminal.show_frozen(frozen, with_claims=check)
+            definition_text.show_frozen(frozen, with_claims=check)
 
     failed = run_each(chosen(references, every, registry.authored), one)
     if as_json:

@@ -35,7 +35,7 @@ def score(
 
     A score that the definition asks for and that is undefined ends in exit code 1, after all reports are written.
     """
-    from cxrspec.report import terminal
+    from cxrspec.report import report_text, terminal
     from cxrspec.report_file import is_undefined
     from cxrspec.score import score as score_system
 
@@ -49,10 +49,10 @@ def score(
         if not as_json:
             terminal.show_issues(scored.notes, kind="note")
             if scored.report:
-                terminal.show_report(scored.report)
+                report_text.show_report(scored.report)
             terminal.say(f"{reference}: {scored.state}")
         if undefined := scored.report is not None and is_undefined(scored.report):
-            terminal.show_undefined(reference, scored.report or {})
+            report_text.show_undefined(reference, scored.report or {})
         return undefined
 
     def definition(reference: Reference) -> bool:
@@ -80,7 +80,7 @@ def compare(
 ) -> None:
     """Compare two systems of one definition version on the same frozen items: differences, intervals and p."""
     from cxrspec.compare import compare as compare_systems
-    from cxrspec.report import terminal
+    from cxrspec.report import report_text, terminal
 
     if not (first.system and second.system):
         raise UsageError("Name two systems, each as BENCHMARK@VERSION/SYSTEM.")
@@ -89,7 +89,7 @@ def compare(
     if as_json:
         print_json(found.as_json())
     else:
-        terminal.show_comparison(found.as_json())
+        report_text.show_comparison(found.as_json())
 
 
 @app.command(epilog="Example: cxrspec curves nih-cxr14-findings@official-v3/metadata-only --to curves/metadata-only")
@@ -142,7 +142,7 @@ def leaderboard(
     rank.
     """
     from cxrspec.comparison import comparable_pairs
-    from cxrspec.report import terminal
+    from cxrspec.report import report_text, terminal
     from cxrspec.report.board import has_entries
     from cxrspec.report.leaderboard import leaderboard as gather
     from cxrspec.report.leaderboard import write_leaderboard
@@ -156,7 +156,7 @@ def leaderboard(
         if has_entries(board):
             boards.append(board)
             if not as_json:
-                terminal.show_board(board)
+                report_text.show_board(board)
 
     named = frozen_references(names, registry)
     failed = run_each(named, one)
