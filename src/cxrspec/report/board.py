@@ -127,8 +127,13 @@ def interval_text(score: Mapping[str, Any]) -> str:
     intervals = score["intervals"]
     texts = [bounds_text(interval) for interval in intervals]
     if len(texts) > 1:
-        texts = [f"{text} by {one.get('unit') or one['method']}" for text, one in zip(texts, intervals, strict=True)]
+        texts = [f"{text} {by_text(one)}" for text, one in zip(texts, intervals, strict=True)]
     return f"{score['value']:.3f} {', '.join(texts)}".rstrip()
+
+
+def by_text(interval: Mapping[str, Any]) -> str:
+    """Say in short what an interval is: `by item`, `by group`, `by DeLong`."""
+    return f"by {interval['unit']}" if "unit" in interval else {"delong": "by DeLong"}.get(interval["method"], "")
 
 
 def bounds_text(interval: Mapping[str, Any]) -> str:
@@ -150,7 +155,7 @@ def strata_in_order(strata: Mapping[str, Any]) -> list[str]:
 
 def training_text(row: Mapping[str, Any]) -> str:
     """Write what a system was trained on, and how much of what is scored that covers."""
-    return f"{row['trained_on']}; overlap: {overlap_text(row['overlap'])}"
+    return f"{row['trained_on']}; overlap: {overlap_text(row.get('overlap'))}"
 
 
 def is_covered(overlap: Mapping[str, Any] | None) -> bool:
