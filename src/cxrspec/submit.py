@@ -109,6 +109,9 @@ def _suffix(file_name: str, otherwise: str) -> str:
 
 def _submission(request: Request, lock: Lock, lists: Sequence[IdList]) -> Submission:
     protocols = task_of(lock).protocol_names
+    if not protocols:
+        message = f"{lock.reference} has no protocol: it freezes items and their labels, and nothing is scored on it"
+        raise SubmissionError(Issue("submission-field", "protocol", message, "Submit to a definition with protocols"))
     if request.protocol not in protocols:
         message = f"unknown protocol '{request.protocol}'; {lock.reference} allows {listed(protocols)}"
         raise SubmissionError(Issue("submission-field", "protocol", message))

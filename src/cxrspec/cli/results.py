@@ -38,6 +38,7 @@ def score(
     from cxrspec.report import report_text, terminal
     from cxrspec.report_file import is_undefined
     from cxrspec.score import score as score_system
+    from cxrspec.submission import task_of
 
     registry = open_registry()
     done: list[dict[str, Any]] = []
@@ -56,8 +57,13 @@ def score(
         return undefined
 
     def definition(reference: Reference) -> bool:
-        names = [reference.system] if reference.system else registry.systems(registry.read_lock(reference).reference)
-        if not names:
+        lock = registry.read_lock(reference)
+        names = [reference.system] if reference.system else registry.systems(lock.reference)
+        if not names and not task_of(lock).protocol_names:
+            terminal.note(
+                f"{reference} has no protocol: it freezes items and their labels, and nothing is scored on it"
+            )
+        elif not names:
             terminal.note(f"{reference} has no submission; make one with 'cxrspec submit {reference}'")
         return run_each([Reference(reference.benchmark, reference.version, system=name) for name in names], system)
 
