@@ -17,6 +17,7 @@ from cxrspec.cli.application import (
     chosen,
     complete_definition,
     complete_scored,
+    complete_subset,
     leave,
     open_registry,
     open_store,
@@ -72,8 +73,9 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a frozen definition, or the report of a system.
+    """Show a definition, or the report of a system.
 
+    A frozen definition is shown as its lock says, another as its file does, with what keeps it from being frozen.
     With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
     """
     from cxrspec.description import current_description
@@ -81,6 +83,10 @@ def show(
     from cxrspec.report_file import read_report
 
     registry = open_registry()
+    if reference.system is None and _is_authored(reference, registry):
+        document = _authored(reference, registry)
+        print_json(document) if as_json else definition_text.show_authored(document)
+        return
     lock = registry.read_lock(reference)
     if picture:
         typer.echo(_picture(registry, reference, picture))
@@ -101,6 +107,35 @@ def show(
         return
     report_text.show_report(report)
     terminal.show_list("caveats", current_description(lock, registry).get("caveats", ()))
+
+
+def _is_authored(reference: Reference, registry: Registry) -> bool:
+    """Return whether there is a definition file, and no lock: neither here nor in git."""
+    if registry.lock_path(reference).is_file() or not registry.spec_path(reference).is_file():
+        return False
+    return registry.known_lock(reference) is None
+
+
+def _authored(reference: Reference, registry: Registry) -> dict[str, Any]:
+    """Return what a definition file says, in the form of a lock, and the shards that it does not name."""
+    from cxrspec.compiler import unnamed_shards
+    from cxrspec.description import description_of
+    from cxrspec.loader import load_definition
+
+    path = registry.spec_path(reference)
+    definition = load_definition(path, shown_as=registry.name(path))
+    task = definition.task
+    parts = {task.STRATA.replace("_", " "): list(task.strata_names), "protocol": list(task.protocol_names)}
+    return {
+        "benchmark": reference.benchmark,
+        "definition_version": reference.version,
+        "state": "authored, not frozen",
+        "definition_digest": definition.digest,
+        "definition": definition.score_relevant(),
+        "description": description_of(definition),
+        "parts": parts,
+        "unnamed": [{"where": where, "reason": reason} for where, reason in unnamed_shards(definition)],
+    }
 
 
 def _picture(registry: Registry, reference: Reference, wanted: str) -> str:
@@ -200,7 +235,10 @@ def freeze(
 @app.command(epilog="Example: cxrspec items nih-cxr14-findings@adjudicated-pool-v1:test | sha256sum")
 def items(
     reference: Annotated[
-        Reference, typer.Argument(parser=reference_parser(subset=True), metavar="BENCHMARK@VERSION:SUBSET")
+        Reference,
+        typer.Argument(
+            parser=reference_parser(subset=True), metavar="BENCHMARK@VERSION:SUBSET", autocompletion=complete_subset
+        ),
     ],
     covariates: Annotated[bool, typer.Option("--covariates", help="The table of covariates instead.")] = False,
     restricted: Annotated[

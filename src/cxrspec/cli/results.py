@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cxrspec.cli.application import (
+    BoardArguments,
     JsonOption,
     MirrorOption,
     ScoredArgument,
@@ -135,7 +136,7 @@ def curves(
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")
 def leaderboard(
-    names: Annotated[list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION")] = None,
+    names: BoardArguments = None,
     write: Annotated[bool, typer.Option("--write", help="Write Markdown and JSON beside the lock.")] = False,
     all_versions: Annotated[
         bool, typer.Option("--all-versions", help="Also say which versions have comparable scores.")
