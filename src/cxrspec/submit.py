@@ -11,9 +11,9 @@ from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
 from cxrspec.files import write_whole
 from cxrspec.lock import Lock
+from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.score import check_submission
 from cxrspec.submission import (
     IdList,
     Submission,
