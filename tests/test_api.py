@@ -73,7 +73,7 @@ def test_rows_that_may_not_be_passed_on_need_a_word(tmp_path: Path) -> None:
     project.edit(SPEC, "attribution: nobody", "attribution: nobody\n    redistribute: false")
     project.freeze()
     definition = cxrspec.Registry(project.root).definition("tiny@v1")
-    with pytest.raises(RegistryError, match="may not be passed on"):
+    with pytest.raises(RegistryError, match="Say restricted=True to read them yourself"):
         definition.subset("test")
     assert 20 == len(definition.subset("test", restricted=True))
 

@@ -571,3 +571,43 @@ def test_work_in_progress_is_shown_on_a_terminal_only(project: Project) -> None:
     assert "scoring tiny@v1/ours" in os.read(master, 65536).decode()
     os.close(master)
     assert "scoring" not in project.run("score", str(REF)).err
+
+
+# -- show: a definition that is not frozen
+
+
+AUTHORED = """authored, not frozen
+task findings; finding: edema, effusion; protocol: probe, zero_shot
+mean_auroc_zero_shot (roc_auc, zero_shot, on test)
+split test
+kept apart from
+tiny-upstream
+items 20, positives (edema 7, effusion 10)
+It is tiny."""
+
+
+def test_an_authored_definition_is_shown_as_its_file_says(tmp_path: Path) -> None:
+    """What is measured, sources, subsets with what their publisher calls them, claims and caveats, before freezing."""
+    project = authored_project(tmp_path)
+    project.edit(
+        SPEC,
+        "test: {pool: {split: test}, select: all}",
+        "test: {pool: {split: test}, select: all, upstream_id: tiny-upstream}",
+    )
+    ran = project.run("show", "tiny@v1")
+    assert (0, "") == (ran.code, ran.err)
+    assert [] == [words for words in AUTHORED.splitlines() if words not in ran.out]
+    shown = project.run("show", "tiny@v1", "--json").json
+    assert ("authored, not frozen", 7, []) == (shown["state"], shown["definition"]["seed"], shown["unnamed"])
+
+
+def test_unnamed_shards_keep_a_definition_from_being_frozen(tmp_path: Path) -> None:
+    """`show` says so, with the command that finds them."""
+    project = authored_project(tmp_path)
+    old = "kind: file\n    files: {main: data/labels.csv}"
+    pin = f"repository: a/b\n    revision: {'0' * 40}\n"
+    new = f"kind: hf_dataset\n    {pin}    files: {{main: {{match: 'data/*.parquet', count: 4}}}}"
+    project.edit(SPEC, old, new)
+    out = project.run("show", "tiny@v1").out
+    assert "it cannot be frozen yet: " in out
+    assert "does not name the 4 shards of 'data/*.parquet'; run 'cxrspec discover tiny@v1'" in out

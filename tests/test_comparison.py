@@ -1,6 +1,7 @@
 """Two definition versions compared: what differs, whether scores stay comparable, and the honest bump."""
 
 import copy
+import json
 import random
 from collections.abc import Callable
 from hashlib import sha256
@@ -11,11 +12,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cxrspec.comparison import COMPARABLE, NOT_COMPARABLE, SHARED_ONLY, Comparison, compare, load_version
+from competition import TEST, competition
+from cxrspec.comparison import (
+    COMPARABLE,
+    NO_SCORE,
+    NOT_COMPARABLE,
+    SHARED_ONLY,
+    THE_SAME,
+    Comparison,
+    compare,
+    load_version,
+)
 from cxrspec.comparison.version import document_changes
 from cxrspec.reference import Reference
 from cxrspec.strict_yaml import dump_document, load_document
 from project import DEFINITION, REF, SPEC, Project, frozen_project, labels_csv, refusal
+from questions import SMALL, Questions
 
 NEW = Reference("tiny", "v2")
 METRIC = """  - name: another
@@ -27,6 +39,15 @@ METRIC = """  - name: another
 PROMPTS = "zero_shot: {prompts: {edema: {positive: a, negative: b}, effusion: {positive: a, negative: b}}}"
 Edits = list[tuple[str, str]]
 OTHER_KIND = [("mean_ap_zero_shot\n    kind: average_precision", "mean_ap_zero_shot\n    kind: roc_auc")]
+STRATA = [
+    (
+        "    kind: roc_auc\n    protocol: zero_shot\n",
+        "    kind: roc_auc\n    protocol: zero_shot\n    strata: {sex: values}\n",
+    )
+]
+LABELS_ONLY = [
+    (DEFINITION[DEFINITION.index("protocols:") : DEFINITION.index("expect:")], "protocols: {}\nmetrics: []\n")
+]
 FEWER = [
     ("{edema: Edema, effusion: Effusion}", "{effusion: Effusion}"),
     ("negative: No Finding", "negative: No Finding, vocabulary: [Edema, Effusion]"),
@@ -112,6 +133,7 @@ VERDICTS: list[tuple[str, Edits, Callable[[str], str] | None, str, str]] = [
     ("resamples", [("resamples: 100", "resamples: 200")], None, COMPARABLE, "patch"),
     ("same data from another file", [], lambda text: f"{text}x02.png,p90,,No Finding,1,M,PA,0\n", COMPARABLE, "patch"),
     ("metric added", [("metrics:\n", f"metrics:\n{METRIC}")], None, COMPARABLE, "minor"),
+    ("strata added", STRATA, None, COMPARABLE, "minor"),
     ("items added", [], more_items, SHARED_ONLY, "minor"),
     ("items removed", [], fewer_items, SHARED_ONLY, "major"),
     ("items relabelled", [], other_label, SHARED_ONLY, "major"),
@@ -331,6 +353,104 @@ def test_a_comparison_is_printed_with_verdict_and_bump(project: Project) -> None
 
 
 def test_a_version_that_is_nowhere_is_named(project: Project) -> None:
-    """Neither a lock nor a file: the message says which file was looked for."""
+    """Neither a lock nor a file: the message says which versions there are."""
     [(_, text)] = refusal(lambda: compared(project, REF, Reference("tiny", "v9")))
-    assert "specs/tiny/v9.yaml" in text
+    assert "tiny@v9: is no definition here; there are tiny@v1" in text
+
+
+# -- nothing is scored
+
+
+def labels_only(
+    project: Project, version: str, *edits: tuple[str, str], rows: Callable[[str], str] | None = None
+) -> Reference:
+    """Freeze a version that only freezes labels."""
+    changes = [*LABELS_ONLY, (EXPECTED_COUNTS, ""), *edits]
+    if rows:
+        project.write(f"data/{version}.csv", rows(labels_csv()))
+        changes.append(("data/labels.csv", f"data/{version}.csv"))
+    reference = project.define(version, *changes)
+    project.freeze(reference)
+    return reference
+
+
+def test_labels_alone_are_the_same_as_themselves(project: Project) -> None:
+    """Without a metric the comparison of a version with itself is empty all the same."""
+    only = labels_only(project, "l1")
+    found = compared(project, only, only)
+    assert (True, (THE_SAME, "none")) == (found.is_empty, judged(found))
+    assert "verdict: the same" in project.run("diff", "tiny@l1", "tiny@l1").out
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "bump"),
+    [(more_items, "20 items of test are in both with the same labels, 1 are not", "minor"),
+     (other_label, "19 items of test are in both with the same labels, 1 are not", "major"),
+     (None, "every item of test is in both with the same labels", "patch")],
+)  # fmt: skip
+def test_labels_alone_are_compared_by_items(
+    project: Project, rows: Callable[[str], str] | None, said: str, bump: str
+) -> None:
+    """There is no score to compare: the verdict says so, and what the versions share."""
+    old = labels_only(project, "l1")
+    new = labels_only(project, "l2", ("title:", "supersedes: l1\ntitle:"), ("[Pleural Effusion]", "[PE]"), rows=rows)
+    found = compared(project, old, new)
+    assert (NO_SCORE, bump) == judged(found)
+    assert said in found.verdict.why
+    history = project.run("history", "tiny")
+    assert (0, True) == (history.code, f"no score to compare with l1 ({bump} bump)" in history.out)
+    assert 0 == project.run("leaderboard", "--all-versions").code
+
+
+def test_labels_alone_have_no_metric_in_common_with_a_scored_version(project: Project) -> None:
+    """Scores of the one stand beside nothing of the other."""
+    found = compared(project, REF, labels_only(project, "l1"))
+    assert (NOT_COMPARABLE, ("they have no metric in common",)) == (found.verdict.verdict, found.verdict.why)
+
+
+# -- what a task calls its parts
+
+
+def test_readers_leave_what_they_do_not_touch(tmp_path: Path) -> None:
+    """Readers beside a curve move no ROC-AUC; they are new columns, and no findings."""
+    made = competition(tmp_path)
+    document = load_document(made.registry.spec_path(TEST), shown_as="")[0]
+    older = Reference(TEST.benchmark, "test-2022-v0")
+    kept = [one for one in document["metrics"] if one["kind"] != "readers_below_curve"]
+    labels = {name: value for name, value in document["labels"].items() if name != "majority_of"}
+    document = {name: value for name, value in document.items() if name not in ("readers", "expect")}
+    changed = {**document, "definition_version": older.version, "metrics": kept, "labels": labels}
+    made.write(f"specs/{TEST.benchmark}/{older.version}.yaml", dump_document(changed))
+    for reference in (older, TEST):
+        made.freeze(reference)
+    found = compare(older, TEST, made.registry)
+    assert {COMPARABLE} == {one.verdict for one in found.metrics.values()}
+    assert "minor" == found.bump.verdict
+    assert "column bc1.atelectasis" in found.bump.why[0]
+    assert "finding" not in " ".join((*found.bump.why, *found.verdict.why))
+
+
+def test_other_readers_are_another_count(tmp_path: Path) -> None:
+    """What counts readers is not comparable once they are others; the rest is."""
+    made = competition(tmp_path)
+    text = made.registry.spec_path(TEST).read_text().replace("test-2022-v1", "test-2022-v2")
+    assert "bc4: comparison-readers/bc4" in text
+    text = text.replace("bc4: comparison-readers/bc4", "other: comparison-readers/bc4")
+    made.write(f"specs/{TEST.benchmark}/test-2022-v2.yaml", text.encode())
+    found = compare(TEST, Reference(TEST.benchmark, "test-2022-v2"), made.registry)
+    below = {name for name, one in found.metrics.items() if one.verdict == NOT_COMPARABLE}
+    assert below == {name for name in found.metrics if "below" in name}
+    assert found.metrics.keys() - below
+
+
+def test_questions_have_types_and_no_findings(tmp_path: Path) -> None:
+    """The parts of a question set go by their own name."""
+    (tmp_path / "specs").mkdir()
+    project = Questions(tmp_path)
+    project.freeze()
+    named = Questions(tmp_path, Reference("small-vqa", "v2"))
+    old = project.registry.spec_path(SMALL).read_text().replace("definition_version: v1", "definition_version: v2")
+    named.define(old.replace("size: Size}", "extent: Size}"))
+    found = compare(SMALL, named.reference, project.registry)
+    assert found.bump.why[0].startswith("gone: question type size")
+    assert "finding" not in json.dumps(found.as_json()["verdict"])

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
+import cxrspec
 from cxrspec.export import (
     checked_board,
     checked_report,
@@ -28,6 +29,7 @@ from cxrspec.export.croissant import semantic_version
 from cxrspec.export.tables import latex_text
 from cxrspec.reference import Reference
 from cxrspec.report.leaderboard import leaderboard
+from cxrspec.submit import TrainingList
 from project import FOLDER, REF, SPEC, TEST_ITEMS, Project, authored_project, frozen_project, refusal, scores_csv
 from tiny import tiny_tables
 
@@ -103,6 +105,14 @@ def test_croissant_says_what_the_lock_says(project: Project) -> None:
     ]
     assert ("1.0.0+v1", ["CC0"], "tiny@v1") == (document["version"], document["license"], document["alternateName"])
     assert f"definition:{project.lock.definition_digest}" in document["identifier"]
+
+
+def test_croissant_says_what_was_mended_after_freezing(project: Project) -> None:
+    """Caveats and licences are those of the definition file of today."""
+    project.edit(SPEC, "It is tiny.", "It is very tiny.")
+    project.edit(SPEC, "licence: CC0", "licence: CC-BY-4.0")
+    document = croissant(REF, project.registry)[0]
+    assert ("CC-BY-4.0", True) == (*document["license"], "It is very tiny." in document["description"])
 
 
 def test_croissant_holds_no_row(project: Project) -> None:
@@ -225,16 +235,22 @@ def test_csv_has_every_number_at_full_precision(project: Project) -> None:
 def test_csv_comments_hold_caveats_and_training_data(project: Project) -> None:
     """Above the header, so that a reader that knows comments reads the table alone."""
     comments = [line for line in csv_table(leaderboard(REF, project.registry)).splitlines() if line.startswith("#")]
-    assert {"# caveat: It is tiny.", "# ours was trained on: unknown", "# tiny@v1"} <= set(comments)
+    assert {"# caveat: It is tiny.", "# ours was trained on: unknown; overlap: unknown", "# tiny@v1"} <= set(comments)
 
 
 @pytest.mark.parametrize("write", [csv_table, latex_table, markdown_table])
-def test_undefined_is_a_dash_with_its_reason(project: Project, write: Any) -> None:
-    """Neither zero nor empty."""
+def test_undefined_has_its_reason(project: Project, write: Any) -> None:
+    """Neither zero nor a word that only programs know."""
     text = write(undefined(project))
-    assert ("---" if write is latex_table else "—") in text
     assert "no positive among 20 items" in text
     assert not re.search(r"\b(nan|None)\b", text)
+
+
+def test_undefined_is_an_empty_cell_for_programs(project: Project) -> None:
+    """Columns of numbers hold numbers alone, and the reasons stand in columns of their own."""
+    row = next(one for one in csv_rows(csv_table(undefined(project))) if not one["finding"])
+    assert ("", "", "no positive among 20 items") == (row["value"], row["bootstrap_item_low"], row["reason"])
+    assert "none" == row["bootstrap_item_reason"]
 
 
 @pytest.mark.parametrize("write", [latex_table, markdown_table])
@@ -253,7 +269,7 @@ def test_a_board_with_many_numbers_has_a_row_per_number(project: Project) -> Non
     one = row["scores"]["mean_auroc_zero_shot"]
     board["metrics"] = [{"name": f"m{at}", "kind": "roc_auc", "protocol": "zero_shot"} for at in range(7)]
     row["scores"] = {f"m{at}": one for at in range(7)}
-    assert "| number | ours |" in markdown_table(board)
+    assert "| number | finding | ours |" in markdown_table(board)
     assert 7 == latex_table(board).count("on test & ")
 
 
@@ -289,6 +305,40 @@ def test_a_rewritten_number_does_not_leave(project: Project) -> None:
         [(code, text)] = refusal(run)
         assert "audit-broken" == code
         assert "link 'scored again' is broken" in text
+
+
+def seen(project: Project) -> None:
+    """Score a system that was trained on three images of two patients that are scored."""
+    project.submit("seen", trained_on=[TrainingList(b"t00\nt01\nt02\nz00\n", "l.txt")])
+    project.score("seen")
+
+
+@pytest.mark.parametrize("export", ["csv", "latex", "markdown"])
+def test_a_system_with_an_overlap_is_checked_too(project: Project, export: str) -> None:
+    """Every number that leaves is proved, whether it is ranked or not."""
+    seen(project)
+    assert "overlap" in project.run("export", export, "tiny@v1").out
+    project.edit_json(f"{FOLDER}/reports/seen.json", lambda report: report["scores"][0].update(value=0.9))
+    ran = project.run("export", export, "tiny@v1")
+    assert (1, "") == (ran.code, ran.out)
+    assert "link 'scored again' is broken" in ran.err
+
+
+def test_a_card_says_the_overlap(project: Project) -> None:
+    """A system that saw the test images has a card, which says so; so do the tables and the frame."""
+    seen(project)
+    board, report, _ = checked_report(REF, "seen", project.registry)
+    card = model_card(project.lock, report, board)
+    assert "Not ranked beside other systems: its training data cover 3 of 20 items, 2 of 10 patients." in card
+    assert "overlap: 3 of 20 items" in ModelCard(card).data.eval_results[0].metric_args["trained_on"]
+    assert "overlap: 3 of 20 items" in eval_results(project.lock, report)
+    rows = [row for row in csv_rows(csv_table(board)) if row["system"] == "seen"]
+    assert {("overlap", "3 of 20 items, 2 of 10 patients", report["trained_on"])} == {
+        (row["rank"], row["overlap"], row["trained_on"]) for row in rows
+    }
+    assert r"overlap & seen & " in latex_table(board)
+    frame = cxrspec.Registry(project.root).definition("tiny@v1").leaderboard()
+    assert ["ours", "seen"] == frame.system.unique().tolist()
 
 
 def test_what_cannot_be_checked_is_noted(project: Project) -> None:

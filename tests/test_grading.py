@@ -272,7 +272,7 @@ def test_graders_who_give_one_grade_throughout_have_no_kappa(graded: Questions) 
 
 def test_the_leaderboard_shows_every_grader(graded: Questions) -> None:
     """Graded numbers stand with their grader, outside the ranking; a report without new grades is outdated."""
-    from cxrspec.report.board import markdown
+    from cxrspec.report.markdown import markdown
 
     record(graded, filled(graded, GRADES))
     graded.score()

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from cxrspec.report.board import has_entries, interval_text, markdown, metric_heading, ranked
+from cxrspec.report.board import has_entries, interval_text, metric_heading, ranked
 from cxrspec.report.leaderboard import leaderboard, write_leaderboard
+from cxrspec.report.markdown import markdown
 from project import FOLDER, REF, Project, embeddings_csv, frozen_project, refusal, scores_csv
 from test_reported import ENTRY
 
@@ -50,7 +51,7 @@ def test_the_best_comes_first_and_the_undefined_last() -> None:
     """Systems are ranked by the first metric of their protocol; a tie goes by name."""
     values = {"d": None, "c": 0.5, "b": 0.0, "a": 0.5}
     rows = [
-        {"system": name, "state": "scored", "protocol": "p", "scores": {"m": {"value": value}}}
+        {"system": name, "state": "scored", "protocol": "p", "scores": {"m": {"value": value, "intervals": []}}}
         for name, value in values.items()
     ]
     found = {"systems": rows, "metrics": [{"name": "m", "protocol": "p"}]}

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from cxrspec.overlap import overlap_of
-from cxrspec.report.board import markdown, overlap_text
+from cxrspec.report.board import overlap_text
 from cxrspec.report.leaderboard import leaderboard
+from cxrspec.report.markdown import markdown
 from cxrspec.submission import load_submission
 from cxrspec.submit import TrainingList
 from project import FOLDER, REF, Project, broken, embeddings_csv, frozen_project, record_in_dvc, refusal, states

@@ -13,9 +13,10 @@ from sklearn.metrics import roc_auc_score
 
 from cxrspec.metrics import resample_indices
 from cxrspec.ranks import rank_systems, shared_groups
-from cxrspec.report.board import markdown, rank_text, ranked, ranking_texts
+from cxrspec.report.board import rank_text, ranked, ranking_texts
 from cxrspec.report.leaderboard import leaderboard
-from project import REF, TEST_ITEMS, Project, frozen_project, scores_csv
+from cxrspec.report.markdown import markdown
+from project import REF, SPEC, TEST_ITEMS, Project, authored_project, frozen_project, scores_csv
 
 METRIC = "mean_auroc_zero_shot"
 
@@ -264,3 +265,49 @@ def test_the_board_says_how_it_ranks(project: Project) -> None:
     )
     assert "| 1 | first |" in text
     assert "| 2 | ours |" in text
+
+
+# -- the metric that ranks
+
+
+DELONG = "interval: [{method: delong, level: 0.9}, {method: bootstrap, unit: item, resamples: 100, level: 0.9}]"
+DELONG_ONLY = "interval: {method: delong, level: 0.9}"
+
+
+def two_systems(root: Path, *intervals: str) -> dict[str, Any]:
+    """Return the leaderboard of a right and a wrong system whose metrics have these intervals, in order."""
+    project = authored_project(root)
+    text = project.path(SPEC).read_text()
+    old = "interval: {method: bootstrap, unit: item, resamples: 100, level: 0.9, max_left_out: 1.0}"
+    if len(intervals) > 1:  # DeLong's variance is that of a ROC-AUC
+        text = text.replace("kind: average_precision", "kind: roc_auc")
+    for interval in intervals:
+        text = text.replace(old, interval, 1)
+    project.write(SPEC, text)
+    project.freeze()
+    add(project, "right", scores_with(project, 0))
+    add(project, "wrong", scores_with(project, 18))
+    return leaderboard(REF, project.registry)
+
+
+def test_delong_first_leaves_the_ranks_to_the_bootstrap(tmp_path: Path) -> None:
+    """DeLong's interval is of one finding and has no unit: the first bootstrap interval says who is separated."""
+    board = two_systems(tmp_path, DELONG)
+    assert [[1], [2]] == [row["rank"] for row in ranked(board, "zero_shot")]
+    [text] = ranking_texts(board, "zero_shot")
+    assert "a paired bootstrap of mean_auroc_zero_shot (90%, by item, uncorrected)" in text
+
+
+def test_a_metric_without_a_bootstrap_leaves_the_ranks_to_the_next(tmp_path: Path) -> None:
+    """Order and ranks are by the first metric that can be tested."""
+    board = two_systems(tmp_path, DELONG_ONLY)
+    assert [[1], [2]] == [row["rank"] for row in ranked(board, "zero_shot")]
+    assert "a paired bootstrap of mean_ap_zero_shot" in next(iter(ranking_texts(board, "zero_shot")))
+
+
+def test_without_any_bootstrap_nobody_has_a_rank(tmp_path: Path) -> None:
+    """The reason is said for each system, on the terminal and in Markdown."""
+    board = two_systems(tmp_path, DELONG_ONLY, DELONG_ONLY)
+    assert ["not tested", "not tested"] == [*map(rank_text, ranked(board, "zero_shot"))]
+    assert "right was not tested against others: no metric of zero_shot has a bootstrap interval" in markdown(board)
+    assert 0 == Project(tmp_path).run("leaderboard").code

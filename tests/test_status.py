@@ -6,8 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from cxrspec.reference import Reference
 from cxrspec.status import project_status
-from project import FOLDER, LOCK, SPEC, Project, authored_project, frozen_project, record_in_dvc, scores_csv
+from project import (
+    DEFINITION,
+    FOLDER,
+    LOCK,
+    SPEC,
+    Project,
+    authored_project,
+    frozen_project,
+    record_in_dvc,
+    refusal,
+    scores_csv,
+)
 
 NEWER = ("title:", "supersedes: v1\ntitle:")
 
@@ -65,6 +77,16 @@ def test_a_frozen_definition_without_a_system_is_unscored(project: Project) -> N
     """A benchmark that nobody is scored on yet is named."""
     shutil.rmtree(project.path(f"{FOLDER}/submissions"))
     assert [("tiny@v1", "unscored")] == [one[:2] for one in waiting(project)]
+
+
+def test_labels_alone_wait_for_no_system(project: Project) -> None:
+    """Nothing can be submitted where nothing is scored, and `submit` and `score` say so."""
+    start, end = DEFINITION.index("protocols:"), DEFINITION.index("expect:")
+    project.freeze(project.define("labels", (DEFINITION[start:end], "protocols: {}\nmetrics: []\n")))
+    assert [] == waiting(project)
+    [(_, text)] = refusal(lambda: project.submit("new", reference=Reference("tiny", "labels")))
+    assert "tiny@labels has no protocol: it freezes items and their labels, and nothing is scored on it" in text
+    assert "tiny@labels has no protocol" in project.run("score", "tiny@labels").err
 
 
 def test_a_system_on_a_superseded_version_is_stale(project: Project) -> None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from cxrspec.audit import Audit, audit_definition, audit_system
 from cxrspec.digest import Table
-from cxrspec.errors import SubmissionError
+from cxrspec.errors import Issue, RegistryError, SubmissionError
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry as Files
-from cxrspec.report.board import PLACED
 from cxrspec.report.leaderboard import leaderboard
+from cxrspec.report.numbers import board_rows, columns_of, report_rows
 from cxrspec.score import score
 from cxrspec.sources import Store
 from cxrspec.submit import Request, submit
@@ -113,15 +113,17 @@ class Registry:
         return f"{submission.reference}/{submission.system}"
 
     def score(self, reference: str) -> pd.DataFrame:
-        """Score a submission, write its report, and return its numbers: one row per metric and finding.
+        """Score a submission, write its report, and return its numbers, one a row, with the columns of `export csv`.
 
-        An undefined value is missing, with its reason beside it; the row without a finding is the mean.
+        A row is of a finding, a question type, a stratum of a covariate or a reader; one that names none of them is of
+        everything together. An undefined value is missing, with its reason beside it. Where several graders agree or
+        not, `attrs["agreement"]` says how far.
 
         >>> import cxrspec
         >>> registry = cxrspec.Registry(".")
         >>> scores = registry.score("tiny@v1/ours")
         >>> scores.columns.tolist()[:6]
-        ['system', 'protocol', 'metric', 'subset', 'finding', 'value']
+        ['system', 'protocol', 'metric', 'kind', 'subset', 'subset_id']
         >>> round(float(scores.value[0]), 3)
         0.525
 
@@ -135,7 +137,9 @@ class Registry:
         scored = score(parsed.definition, parsed.system, self.files)
         if scored.report is None:
             raise SubmissionError(scored.notes)
-        return _frame(_report_rows(scored.report))
+        frame = _frame(list(report_rows(scored.report)))
+        frame.attrs["agreement"] = scored.report.get("agreement", {})
+        return frame
 
     def audit(self, reference: str, *, deep: bool = False) -> Audit:
         """Derive every link again between a number, or a definition, and its frozen items; nothing is written.
@@ -224,6 +228,11 @@ class Definition:
                 passed on.
         """
         reference = Reference(self.lock.reference.benchmark, self.lock.reference.version, subset=name)
+        if not (restricted or self.lock.redistribute):
+            message = "its rows come from a source that may not be passed on"
+            raise RegistryError(
+                Issue("restricted", str(reference), message, "Say restricted=True to read them yourself")
+            )
         table = self._files.read_subset(reference, restricted=restricted)
         frame = _table_frame(table, labels=self.lock.subsets[name].get("positives", {}))
         if covariates:
@@ -232,20 +241,20 @@ class Definition:
         return frame
 
     def leaderboard(self) -> pd.DataFrame:
-        """Return every number that stands on the leaderboard: one row per system, metric and finding.
+        """Return every number that stands on the leaderboard, best system first, with the columns of `export csv`.
+
+        `rank` is the rank group of the system, or the state that keeps it from one: `overlap`, `undefined`.
 
         >>> import cxrspec
         >>> board = cxrspec.Registry(".").definition("tiny@v1").leaderboard()
-        >>> board.query("finding.isna()").metric.tolist()
-        ['mean_auroc_zero_shot', 'mean_ap_zero_shot']
+        >>> board.query("finding.isna()")[["rank", "metric"]].values.tolist()
+        [['1', 'mean_auroc_zero_shot'], ['1', 'mean_ap_zero_shot']]
         """
         board = leaderboard(self.lock.reference, self._files)
-        rows = []
-        for row in board["systems"]:
-            if row["state"] in PLACED:
-                scores = [{**score, "metric": name} for name, score in row["scores"].items()]
-                rows += _report_rows({**row, "scores": scores})
-        return _frame(rows)
+        frame = _frame(list(board_rows(board)))
+        agreements = {row["system"]: row["agreement"] for row in board["systems"] if "agreement" in row}
+        frame.attrs["agreement"] = agreements
+        return frame
 
 
 def _bytes_of(predictions: pd.DataFrame | str | Path) -> tuple[bytes, str]:
@@ -270,27 +279,8 @@ def _table_frame(table: Table, labels: Mapping[str, Any] | None = None) -> pd.Da
     return pd.DataFrame(columns)
 
 
-def _report_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the numbers of a report as flat rows; each interval is two columns, named by its method and unit."""
-    rows = []
-    for number in report["scores"]:
-        for finding, entry in ((None, number), *number["findings"].items()):
-            ends = {
-                f"{one.get('method', 'interval')}_{one.get('unit', '')}_{end}": one[end]
-                for one in entry["intervals"]
-                for end in ("low", "high")
-            }
-            counts = {key: entry.get(key) for key in ("n_items", "n_groups", "n_positive", "n_negative")}
-            what = {key: report[key] for key in ("system", "protocol")} | {
-                key: number[key] for key in ("metric", "subset")
-            }
-            values = {"finding": finding, "value": entry["value"], **ends, "reason": entry["reason"], **counts}
-            rows.append({**what, **values, "signature": number["signature"]})
-    return rows
-
-
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return rows as a data frame with nullable columns."""
     import pandas as pd
 
-    return pd.DataFrame(rows).convert_dtypes()
+    return pd.DataFrame(rows, columns=columns_of(rows)).convert_dtypes()

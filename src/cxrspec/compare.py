@@ -11,9 +11,9 @@ from typing import Any
 
 from cxrspec.errors import Issue, SubmissionError, listed
 from cxrspec.lock import Lock
+from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.score import check_submission
 from cxrspec.submission import Submission, load_submission, need_of, task_of
 from cxrspec.tasks import EvaluationInput
 

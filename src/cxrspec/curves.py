@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from cxrspec.digest import number_text
 from cxrspec.errors import Issue, SubmissionError
 from cxrspec.lock import Lock
+from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.score import check_submission
 from cxrspec.strict_yaml import dump_document
 from cxrspec.submission import Submission, load_submission, need_of, task_of
 from cxrspec.tasks import Curves, EvaluationInput

@@ -19,9 +19,9 @@ from cxrspec.errors import IDS_LISTED, Issue, RegistryError, SourceError, Submis
 from cxrspec.files import write_whole
 from cxrspec.grades import HEADER, Grader, GradeRecord, to_grade
 from cxrspec.lock import Lock
+from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.score import check_submission
 from cxrspec.strict_yaml import dump_document
 from cxrspec.submission import PredictionsFile, Submission, load_submission, task_of
 from cxrspec.tables import Table as SheetTable

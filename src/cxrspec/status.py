@@ -19,7 +19,7 @@ from cxrspec.pins import FileSource
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report.leaderboard import leaderboard
-from cxrspec.submission import Submission, load_submission, need_of, submission_issues
+from cxrspec.submission import Submission, load_submission, need_of, submission_issues, task_of
 from cxrspec.submit import repetition_issues
 
 PROBLEMS: Final = ("faulty", "altered", "refused")
@@ -133,7 +133,7 @@ def _missing(of: Reference, paths: Sequence[Path], registry: Registry, *, otherw
 def _of_systems(lock: Lock, registry: Registry, newer: Sequence[Reference]) -> Iterator[Pending]:
     reference = lock.reference
     rows = leaderboard(reference, registry, ranks=False)["systems"]
-    if not rows:
+    if not rows and task_of(lock).protocol_names:
         yield Pending(reference, "unscored", "no system was submitted", f"cxrspec submit {reference} --system NAME ...")
     for row in rows:
         of = Reference(reference.benchmark, reference.version, system=row["system"])

@@ -12,9 +12,9 @@ from cxrspec.digest import sha256_hex
 from cxrspec.errors import Issue, SubmissionError, listed
 from cxrspec.files import write_whole
 from cxrspec.lock import Lock
+from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.score import check_submission
 from cxrspec.submission import (
     IdList,
     Submission,
@@ -131,6 +131,9 @@ def _suffix(file_name: str, otherwise: str) -> str:
 
 def _submission(request: Request, lock: Lock, lists: Sequence[IdList]) -> Submission:
     protocols = task_of(lock).protocol_names
+    if not protocols:
+        message = f"{lock.reference} has no protocol: it freezes items and their labels, and nothing is scored on it"
+        raise SubmissionError(Issue("submission-field", "protocol", message, "Submit to a definition with protocols"))
     if request.protocol not in protocols:
         message = f"unknown protocol '{request.protocol}'; {lock.reference} allows {listed(protocols)}"
         raise SubmissionError(Issue("submission-field", "protocol", message))

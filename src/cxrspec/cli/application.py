@@ -80,27 +80,58 @@ def reference_parser(*, subset: bool = False, system: bool = False) -> Callable[
     return parse
 
 
-def complete_reference(*, system: bool = False) -> Callable[[str], list[str]]:
-    """Return what a shell completes a reference by: the definitions of the project, with `system` their systems too."""
+Complete = Callable[[str], list[str]]
+
+
+def completer(known: Callable[[Registry, str], Iterable[str]]) -> Complete:
+    """Return what a shell completes a word by: what a project knows that begins as the word does."""
 
     def complete(incomplete: str) -> list[str]:
         try:
-            registry = open_registry()
-        except CxrspecError:  # outside a project there is nothing to complete
+            found = known(open_registry(), incomplete)
+            return sorted({one for one in found if one.startswith(incomplete)})
+        except CxrspecError:  # outside a project, or in a damaged one, there is nothing to complete
             return []
-        found = [str(one) for one in {*registry.authored(), *registry.frozen()}]
-        if system and "/" in incomplete:
-            found = [f"{one}/{name}" for one in registry.frozen() for name in registry.systems(one)]
-        return sorted(one for one in found if one.startswith(incomplete))
 
     return complete
+
+
+def _definitions(registry: Registry, _: str) -> list[str]:
+    return [str(one) for one in {*registry.authored(), *registry.frozen()}]
+
+
+def _systems(registry: Registry, word: str) -> list[str]:
+    """Return definitions, and once one is written out its systems."""
+    if "/" not in word:
+        return _definitions(registry, word)
+    return [f"{one}/{name}" for one in registry.frozen() for name in registry.systems(one)]
+
+
+def _subsets(registry: Registry, word: str) -> list[str]:
+    """Return the frozen definitions, and once one is written out its subsets."""
+    of = [one for one in registry.frozen() if word.startswith(f"{one}:")]
+    if not of:
+        return [f"{one}:" for one in registry.frozen()]
+    return [f"{one}:{name}" for one in of for name in registry.read_lock(one).subsets]
+
+
+def _benchmarks(registry: Registry, _: str) -> list[str]:
+    return [one.benchmark for one in (*registry.authored(), *registry.frozen())]
+
+
+def _boards(registry: Registry, word: str) -> list[str]:
+    """Return the frozen benchmarks, and once one is written out its versions."""
+    return [str(one) if "@" in word else one.benchmark for one in registry.frozen()]
 
 
 parse_definition = reference_parser()
 parse_scored = reference_parser(system=True)
 
-complete_definition = complete_reference()
-complete_scored = complete_reference(system=True)
+complete_definition = completer(_definitions)
+complete_scored = completer(_systems)
+complete_subset = completer(_subsets)
+complete_benchmark = completer(_benchmarks)
+complete_board = completer(_boards)
 
 DefinitionArgument = Annotated[
     Reference,
@@ -110,7 +141,13 @@ ScoredArguments = Annotated[
     list[Reference] | None,
     typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION[/SYSTEM]", autocompletion=complete_scored),
 ]
-ScoredArgument = Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION/SYSTEM")]
+ScoredArgument = Annotated[
+    Reference,
+    typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION/SYSTEM", autocompletion=complete_scored),
+]
+BoardArguments = Annotated[
+    list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION", autocompletion=complete_board)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 MirrorOption = Annotated[
     list[Path] | None,

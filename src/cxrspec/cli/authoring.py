@@ -10,6 +10,7 @@ from cxrspec.cli.application import (
     DefinitionArgument,
     JsonOption,
     app,
+    complete_benchmark,
     complete_definition,
     leave,
     open_registry,
@@ -37,10 +38,19 @@ def new(
     terminal.say(f"wrote {registry.name(registry.spec_path(started))}; edit it, then run 'cxrspec freeze {started}'")
 
 
+def _complete_task(incomplete: str) -> list[str]:
+    from cxrspec.tasks import TASKS
+
+    return sorted(name for name in TASKS if name.startswith(incomplete))
+
+
 @app.command(epilog="Example: cxrspec init our-findings --task findings")
 def init(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK")],
-    task: Annotated[str, typer.Option(help="What is measured, as findings; an unknown one lists all.")],
+    task: Annotated[
+        str,
+        typer.Option(help="What is measured, as findings; an unknown one lists all.", autocompletion=_complete_task),
+    ],
     version: Annotated[str, typer.Option("--definition-version", help="Name of its first version.")] = "v1",
 ) -> None:
     """Start a new benchmark from the commented template of a task.
@@ -96,7 +106,7 @@ def diff(
 
 @app.command(epilog="Example: cxrspec history nih-cxr14-findings")
 def history(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK")],
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", autocompletion=complete_benchmark)],
     as_json: JsonOption = False,
 ) -> None:
     """Draw the tree of a benchmark's definition versions.

@@ -17,6 +17,7 @@ from cxrspec.cli.application import (
     chosen,
     complete_definition,
     complete_scored,
+    complete_subset,
     leave,
     open_registry,
     open_store,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @app.command("list", epilog="Example: cxrspec list --json")
 def list_definitions(as_json: JsonOption = False) -> None:
     """List the definitions with their subsets and systems."""
-    from cxrspec.report import terminal
+    from cxrspec.report import definition_text
 
     registry = open_registry()
     frozen = set(registry.frozen())
@@ -56,7 +57,7 @@ def list_definitions(as_json: JsonOption = False) -> None:
         )
 
     failed = run_each(sorted({*registry.authored(), *frozen}, key=str), one)
-    print_json(rows) if as_json else terminal.show_listing(rows)
+    print_json(rows) if as_json else definition_text.show_listing(rows)
     leave(failed)
 
 
@@ -72,15 +73,20 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a frozen definition, or the report of a system.
+    """Show a definition, or the report of a system.
 
+    A frozen definition is shown as its lock says, another as its file does, with what keeps it from being frozen.
     With --picture, draw one item: its heatmap, the boxes of the system and the reference boxes.
     """
     from cxrspec.description import current_description
-    from cxrspec.report import terminal
+    from cxrspec.report import definition_text, report_text, terminal
     from cxrspec.report_file import read_report
 
     registry = open_registry()
+    if reference.system is None and _is_authored(reference, registry):
+        document = _authored(reference, registry)
+        print_json(document) if as_json else definition_text.show_authored(document)
+        return
     lock = registry.read_lock(reference)
     if picture:
         typer.echo(_picture(registry, reference, picture))
@@ -90,7 +96,7 @@ def show(
         if as_json:
             print_json({**lock.document, "description": description})
         else:
-            terminal.show_lock(lock.document, lock.subset_ids, description)
+            definition_text.show_lock(lock.document, lock.subset_ids, description)
         return
     report = read_report(registry, reference, reference.system)
     if report is None:
@@ -99,8 +105,37 @@ def show(
     if as_json:
         print_json(report)
         return
-    terminal.show_report(report)
+    report_text.show_report(report)
     terminal.show_list("caveats", current_description(lock, registry).get("caveats", ()))
+
+
+def _is_authored(reference: Reference, registry: Registry) -> bool:
+    """Return whether there is a definition file, and no lock: neither here nor in git."""
+    if registry.lock_path(reference).is_file() or not registry.spec_path(reference).is_file():
+        return False
+    return registry.known_lock(reference) is None
+
+
+def _authored(reference: Reference, registry: Registry) -> dict[str, Any]:
+    """Return what a definition file says, in the form of a lock, and the shards that it does not name."""
+    from cxrspec.compiler import unnamed_shards
+    from cxrspec.description import description_of
+    from cxrspec.loader import load_definition
+
+    path = registry.spec_path(reference)
+    definition = load_definition(path, shown_as=registry.name(path))
+    task = definition.task
+    parts = {task.STRATA.replace("_", " "): list(task.strata_names), "protocol": list(task.protocol_names)}
+    return {
+        "benchmark": reference.benchmark,
+        "definition_version": reference.version,
+        "state": "authored, not frozen",
+        "definition_digest": definition.digest,
+        "definition": definition.score_relevant(),
+        "description": description_of(definition),
+        "parts": parts,
+        "unnamed": [{"where": where, "reason": reason} for where, reason in unnamed_shards(definition)],
+    }
 
 
 def _picture(registry: Registry, reference: Reference, wanted: str) -> str:
@@ -176,7 +211,7 @@ def freeze(
     """
     from cxrspec.freeze import freeze as freeze_definition
     from cxrspec.pipeline import update_pipelines
-    from cxrspec.report import terminal
+    from cxrspec.report import definition_text, terminal
 
     registry = open_registry()
     rows: list[dict[str, Any]] = []
@@ -186,7 +221,7 @@ def freeze(
             frozen = freeze_definition(reference, registry, store, check=check)
         rows.append(frozen.as_json())
         if not as_json:
-            terminal.show_frozen(frozen, with_claims=check)
+            definition_text.show_frozen(frozen, with_claims=check)
 
     failed = run_each(chosen(references, every, registry.authored), one)
     if as_json:
@@ -200,7 +235,10 @@ def freeze(
 @app.command(epilog="Example: cxrspec items nih-cxr14-findings@adjudicated-pool-v1:test | sha256sum")
 def items(
     reference: Annotated[
-        Reference, typer.Argument(parser=reference_parser(subset=True), metavar="BENCHMARK@VERSION:SUBSET")
+        Reference,
+        typer.Argument(
+            parser=reference_parser(subset=True), metavar="BENCHMARK@VERSION:SUBSET", autocompletion=complete_subset
+        ),
     ],
     covariates: Annotated[bool, typer.Option("--covariates", help="The table of covariates instead.")] = False,
     restricted: Annotated[

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cxrspec.cli.application import (
+    BoardArguments,
     DefinitionArgument,
     JsonOption,
+    ScoredArgument,
     UsageError,
     app,
     frozen_references,
     open_registry,
-    parse_scored,
     print_json,
 )
 from cxrspec.reference import Reference
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @app.command(epilog="Example: cxrspec report nih-cxr14-findings --out site")
 def report(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder that the pages are written to.")],
-    names: Annotated[list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION")] = None,
+    names: BoardArguments = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a static site: leaderboards, curves, evidence.
@@ -44,11 +45,14 @@ def report(
     if as_json:
         print_json(pages)
     else:
-        terminal.say(f"{len(pages)} pages in {out}; open {out / 'index.html'}")
+        terminal.say(f"{len(pages)} page{'s' * (len(pages) != 1)} in {out}; open {out / 'index.html'}")
 
 
 export = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Write what other programs read; nothing is pushed."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Write what other programs read; nothing is pushed.",
+    epilog="Example: cxrspec export markdown nih-cxr14-findings@official-v3",
 )
 app.add_typer(export, name="export")
 
@@ -59,7 +63,6 @@ DatasetOption = Annotated[
     str | None,
     typer.Option(metavar="OWNER/NAME", help="The benchmark's data set on the hub, if the sources name none."),
 ]
-SystemArgument = Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION/SYSTEM")]
 
 
 @export.command(
@@ -79,7 +82,7 @@ def export_croissant(reference: DefinitionArgument, out: OutOption = None) -> No
 
 
 @export.command("model-card", epilog="Example: cxrspec export model-card nih-cxr14-findings@official-v3/metadata-only")
-def export_model_card(reference: SystemArgument, dataset: DatasetOption = None, out: OutOption = None) -> None:
+def export_model_card(reference: ScoredArgument, dataset: DatasetOption = None, out: OutOption = None) -> None:
     """Write a model card with the scores of a system.
 
     Its metadata has the subset id, the definition version and the intervals. Every link of the audit is checked first.
@@ -94,7 +97,7 @@ def export_model_card(reference: SystemArgument, dataset: DatasetOption = None, 
 @export.command(
     "eval-results", epilog="Example: cxrspec export eval-results nih-cxr14-findings@official-v3/metadata-only"
 )
-def export_eval_results(reference: SystemArgument, dataset: DatasetOption = None, out: OutOption = None) -> None:
+def export_eval_results(reference: ScoredArgument, dataset: DatasetOption = None, out: OutOption = None) -> None:
     """Write the scores of a system for the hub's .eval_results.
 
     Every link of the audit is checked first.

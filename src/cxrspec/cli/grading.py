@@ -10,10 +10,10 @@ import typer
 from cxrspec.cli.application import (
     DefinitionArgument,
     JsonOption,
+    ScoredArgument,
     UsageError,
     app,
     open_registry,
-    parse_scored,
     print_json,
 )
 from cxrspec.errors import Issue, SubmissionError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     epilog="Example: cxrspec grade mimic-cxr-vqa@physionet-1.0.0-v1/my-model --from sheet.csv --grader 'A. Reader'"
 )
 def grade(
-    reference: Annotated[Reference, typer.Argument(parser=parse_scored, metavar="BENCHMARK@VERSION/SYSTEM")],
+    reference: ScoredArgument,
     to: Annotated[Path | None, typer.Option(help="Write the sheet for a grader here.")] = None,
     graded: Annotated[Path | None, typer.Option("--from", help="Read this graded sheet.")] = None,
     grader: Annotated[str | None, typer.Option(help="With --from: the person who graded.")] = None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cxrspec.cli.application import (
+    BoardArguments,
     JsonOption,
     MirrorOption,
     ScoredArgument,
@@ -35,9 +36,10 @@ def score(
 
     A score that the definition asks for and that is undefined ends in exit code 1, after all reports are written.
     """
-    from cxrspec.report import terminal
+    from cxrspec.report import report_text, terminal
     from cxrspec.report_file import is_undefined
     from cxrspec.score import score as score_system
+    from cxrspec.submission import task_of
 
     registry = open_registry()
     done: list[dict[str, Any]] = []
@@ -49,15 +51,20 @@ def score(
         if not as_json:
             terminal.show_issues(scored.notes, kind="note")
             if scored.report:
-                terminal.show_report(scored.report)
+                report_text.show_report(scored.report)
             terminal.say(f"{reference}: {scored.state}")
         if undefined := scored.report is not None and is_undefined(scored.report):
-            terminal.show_undefined(reference, scored.report or {})
+            report_text.show_undefined(reference, scored.report or {})
         return undefined
 
     def definition(reference: Reference) -> bool:
-        names = [reference.system] if reference.system else registry.systems(registry.read_lock(reference).reference)
-        if not names:
+        lock = registry.read_lock(reference)
+        names = [reference.system] if reference.system else registry.systems(lock.reference)
+        if not names and not task_of(lock).protocol_names:
+            terminal.note(
+                f"{reference} has no protocol: it freezes items and their labels, and nothing is scored on it"
+            )
+        elif not names:
             terminal.note(f"{reference} has no submission; make one with 'cxrspec submit {reference}'")
         return run_each([Reference(reference.benchmark, reference.version, system=name) for name in names], system)
 
@@ -80,7 +87,7 @@ def compare(
 ) -> None:
     """Compare two systems of one definition version on the same frozen items: differences, intervals and p."""
     from cxrspec.compare import compare as compare_systems
-    from cxrspec.report import terminal
+    from cxrspec.report import report_text, terminal
 
     if not (first.system and second.system):
         raise UsageError("Name two systems, each as BENCHMARK@VERSION/SYSTEM.")
@@ -89,7 +96,7 @@ def compare(
     if as_json:
         print_json(found.as_json())
     else:
-        terminal.show_comparison(found.as_json())
+        report_text.show_comparison(found.as_json())
 
 
 @app.command(epilog="Example: cxrspec curves nih-cxr14-findings@official-v3/metadata-only --to curves/metadata-only")
@@ -129,7 +136,7 @@ def curves(
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")
 def leaderboard(
-    names: Annotated[list[str] | None, typer.Argument(metavar="BENCHMARK|BENCHMARK@VERSION")] = None,
+    names: BoardArguments = None,
     write: Annotated[bool, typer.Option("--write", help="Write Markdown and JSON beside the lock.")] = False,
     all_versions: Annotated[
         bool, typer.Option("--all-versions", help="Also say which versions have comparable scores.")
@@ -142,7 +149,7 @@ def leaderboard(
     rank.
     """
     from cxrspec.comparison import comparable_pairs
-    from cxrspec.report import terminal
+    from cxrspec.report import report_text, terminal
     from cxrspec.report.board import has_entries
     from cxrspec.report.leaderboard import leaderboard as gather
     from cxrspec.report.leaderboard import write_leaderboard
@@ -156,7 +163,7 @@ def leaderboard(
         if has_entries(board):
             boards.append(board)
             if not as_json:
-                terminal.show_board(board)
+                report_text.show_board(board)
 
     named = frozen_references(names, registry)
     failed = run_each(named, one)

@@ -14,6 +14,7 @@ from cxrspec.cli.application import (
     JsonOption,
     UsageError,
     app,
+    complete_scored,
     open_registry,
     parse_scored,
     print_json,
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from cxrspec.submit import Request, TrainingList
 
 baseline = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Write submissions that never see a pixel, from frozen tables."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Write submissions that never see a pixel, from frozen tables.",
+    epilog="Example: cxrspec baseline metadata nih-cxr14-findings@adjudicated-pool-v1",
 )
 app.add_typer(baseline, name="baseline")
 
@@ -66,7 +70,13 @@ TrainedOnOption = Annotated[
 ]
 RepeatOption = Annotated[
     Reference | None,
-    typer.Option("--from", parser=parse_scored, metavar="OLD/SYSTEM", help="Repeat a submission of the same subsets."),
+    typer.Option(
+        "--from",
+        parser=parse_scored,
+        autocompletion=complete_scored,
+        metavar="OLD/SYSTEM",
+        help="Repeat a submission of the same subsets.",
+    ),
 ]
 
 

@@ -13,12 +13,15 @@ from typing import Any
 from cxrspec.comparison.subsets import ItemSet, SubsetComparison, compare_subsets
 from cxrspec.comparison.verdict import (
     COMPARABLE,
+    NO_SCORE,
     NOT_COMPARABLE,
     SHARED_ONLY,
+    THE_SAME,
     Verdict,
     honest_bump,
     metric_verdicts,
     overall_verdict,
+    unscored_verdict,
 )
 from cxrspec.comparison.version import Change, Version, document_changes, load_version
 from cxrspec.errors import Issue, RegistryError
@@ -28,7 +31,9 @@ from cxrspec.registry import Registry
 __all__ = [
     "COMPARABLE",
     "NOT_COMPARABLE",
+    "NO_SCORE",
     "SHARED_ONLY",
+    "THE_SAME",
     "Change",
     "Comparison",
     "ItemSet",
@@ -100,9 +105,11 @@ def compare_versions(before: Version, after: Version, registry: Registry) -> Com
     subsets = compare_subsets(before, after, registry)
     metrics = metric_verdicts(before, after, subsets)
     bump = honest_bump(before, after, [*changes, *described], subsets, metrics)
-    return Comparison(
-        before.reference, after.reference, changes, described, subsets, metrics, overall_verdict(metrics), bump
-    )
+    verdict = overall_verdict(metrics)
+    if not (before.metrics or after.metrics):
+        same = not changes and all(subset.is_same for subset in subsets.values())
+        verdict = unscored_verdict(subsets, is_same=same)
+    return Comparison(before.reference, after.reference, changes, described, subsets, metrics, verdict, bump)
 
 
 def comparable_pairs(benchmarks: Iterable[str], registry: Registry) -> list[dict[str, Any]]:

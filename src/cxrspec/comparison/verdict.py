@@ -13,10 +13,14 @@ from cxrspec.errors import listed
 COMPARABLE: Final = "scores comparable"
 SHARED_ONLY: Final = "comparable on the shared items only"
 NOT_COMPARABLE: Final = "not comparable"
+THE_SAME: Final = "the same"
+"""Two versions on which nothing is scored, and which differ in nothing."""
+NO_SCORE: Final = "no score to compare"
+"""Two versions on which nothing is scored, and which differ."""
 _WORST_FIRST: Final = (NOT_COMPARABLE, SHARED_ONLY, COMPARABLE)
 
-_MOVES_NO_SCORE: Final = ("name", "interval", "tolerance")
-"""Settings of metrics and protocols that only name a score, or say how uncertain it is."""
+_MOVES_NO_SCORE: Final = ("name", "interval", "tolerance", "strata")
+"""Settings of metrics and protocols that only name a score, say how uncertain it is, or ask for parts beside it."""
 _JUDGED_APART: Final = (*COMPILED_FROM, "metrics", "protocols", "seed")
 """Fields that have rules of their own; any other field that differs makes scores another thing."""
 
@@ -63,21 +67,42 @@ def overall_verdict(metrics: Mapping[str, Verdict]) -> Verdict:
     return Verdict(worst, tuple(why))
 
 
+def unscored_verdict(subsets: Subsets, *, is_same: bool) -> Verdict:
+    """Return what can be said of two versions on which nothing is scored: which items and labels they share."""
+    why = tuple(_shared_text(subset) for subset in subsets.values())
+    return Verdict(THE_SAME if is_same else NO_SCORE, ("nothing is scored on either", *why))
+
+
+def _shared_text(subset: SubsetComparison) -> str:
+    if not subset.in_both:
+        return f"{subset.name} is in one of them only"
+    if subset.is_unknown:
+        return f"which items of {subset.name} are shared cannot be told: {subset.reason}"
+    if subset.holds_all:
+        return f"every item of {subset.name} is in both with the same labels"
+    return _kept_text(subset)
+
+
+def _kept_text(subset: SubsetComparison) -> str:
+    return f"{subset.n_kept:,} items of {subset.name} are in both with the same labels, {subset.n_apart:,} are not"
+
+
 def _metric_verdict(names: tuple[str, str], before: Version, after: Version, subsets: Subsets) -> Verdict:
     reasons = [*_other_measure(names, before, after), *_other_fit(names, before, after, subsets)]
     scored = subsets[before.scored_subset(names[0])]
-    if findings := _other_findings(before, after, scored, values_alone=not reasons):
-        reasons.append(findings)
+    if "average" in before.metrics[names[0]]:
+        reasons += _other_findings(before, after, scored, values_alone=not reasons)
     if reasons:
         return Verdict(NOT_COMPARABLE, tuple(reasons))
     if scored.is_same:
         return Verdict(COMPARABLE, (f"{scored.name}, protocol and metric are the same",))
+    if scored.holds_all:
+        return Verdict(COMPARABLE, (f"every item of {scored.name} is in both with the same labels",))
     if scored.reason:
         return Verdict(NOT_COMPARABLE, (f"which items of {scored.name} are shared cannot be told: {scored.reason}",))
     if not scored.n_kept:
         return Verdict(NOT_COMPARABLE, (f"no item of {scored.name} is in both with the same labels",))
-    kept = f"{scored.n_kept:,} items of {scored.name} are in both with the same labels, {scored.n_apart:,} are not"
-    return Verdict(SHARED_ONLY, (kept,))
+    return Verdict(SHARED_ONLY, (_kept_text(scored),))
 
 
 def _other_measure(names: tuple[str, str], before: Version, after: Version) -> Iterator[str]:
@@ -91,7 +116,8 @@ def _other_measure(names: tuple[str, str], before: Version, after: Version) -> I
             yield f"protocol {first['protocol']} differs in {listed(paths)}"
     if before.document["items"]["unit"] != after.document["items"]["unit"]:
         yield "the unit of items differs"
-    apart = {*_JUDGED_APART, *before.task.COMPILED, *after.task.COMPILED}
+    unused = {field for field, kind in before.task.USED_BY.items() if kind != first.get("kind")}
+    apart = {*_JUDGED_APART, *before.task.COMPILED, *after.task.COMPILED, *unused}
     old, new = (
         {field: value for field, value in version.document.items() if field not in apart} for version in (before, after)
     )
@@ -113,15 +139,15 @@ def _other_fit(names: tuple[str, str], before: Version, after: Version, subsets:
         yield "systems are fitted with folds by the seed, which differs"
 
 
-def _other_findings(before: Version, after: Version, scored: SubsetComparison, *, values_alone: bool) -> str:
-    """Say which findings are averaged in one version only; the values of the others may be comparable alone."""
-    first, second = set(before.task.column_names), set(after.task.column_names)
+def _other_findings(before: Version, after: Version, scored: SubsetComparison, *, values_alone: bool) -> Iterator[str]:
+    """Yield which findings are averaged in one version only; the values of the others may be comparable alone."""
+    first, second = set(before.task.strata_names), set(after.task.strata_names)
     if first == second:
-        return ""
+        return
     reason = f"the mean is over other findings: {listed(sorted(first ^ second))} in one of them only"
     if values_alone and scored.holds_all and first & second:
         reason += f"; the values of {listed(sorted(first & second))} alone are comparable"
-    return reason
+    yield reason
 
 
 def honest_bump(
@@ -155,6 +181,21 @@ def honest_bump(
 
 def _parts(version: Version) -> set[str]:
     """Return what a version has that another may lack, in words."""
-    named = {"subset": version.document["subsets"], "metric": version.metrics, "protocol": version.task.protocol_names}
+    task = version.task
+    named = {
+        "subset": version.document["subsets"],
+        "metric": version.metrics,
+        "protocol": task.protocol_names,
+        task.STRATA.replace("_", " "): task.strata_names,
+        "column": [name for name in task.column_names if name not in task.strata_names],
+    }
     parts = {f"{kind} {name}" for kind, names in named.items() for name in names}
-    return parts | {f"finding {name}" for name in version.task.column_names}
+    return parts | {
+        f"metric {name} by {covariate}{_bands_text(strata)}"
+        for name, metric in version.metrics.items()
+        for covariate, strata in (metric.get("strata") or {}).items()
+    }
+
+
+def _bands_text(strata: Mapping[str, Any]) -> str:
+    return f" from {', '.join(f'{start:g}' for start in strata['bands'])}" if strata.get("bands") else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cxrspec.description import current_description, description_of
+from cxrspec.errors import Issue, RegistryError, listed
 from cxrspec.loader import load_definition
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
@@ -47,14 +48,16 @@ def load_version(reference: Reference, registry: Registry) -> Version:
     """Load a definition version from its lock, or from its file if it has none.
 
     Raises:
-        RegistryError: if the lock is damaged.
-        DefinitionError: if it is not frozen and its file is missing or faulty.
+        RegistryError: if the lock is damaged, or there is no such version.
+        DefinitionError: if it is not frozen and its file is faulty.
     """
     if registry.lock_path(reference).is_file():
         lock = registry.read_lock(reference)
         said = current_description(lock, registry)
         return Version(lock.reference, lock.definition, said, lock.document.get("supersedes"), task_of(lock), lock)
     path = registry.spec_path(reference)
+    if not path.is_file():
+        raise RegistryError(_unknown(reference, registry))
     definition = load_definition(path, shown_as=registry.name(path))
     return Version(
         definition.reference,
@@ -64,6 +67,13 @@ def load_version(reference: Reference, registry: Registry) -> Version:
         definition.task,
         None,
     )
+
+
+def _unknown(reference: Reference, registry: Registry) -> Issue:
+    """Say that there is no such version, and which there are."""
+    every = sorted({*map(str, registry.authored()), *map(str, registry.frozen())})
+    known = [one for one in every if one.startswith(f"{reference.benchmark}@")] or every
+    return Issue("frozen-unknown", str(reference), f"is no definition here; there are {listed(known) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)

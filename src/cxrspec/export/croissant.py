@@ -6,8 +6,10 @@ It describes; no row is in it, so it may leave also where the rows may not.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
+from cxrspec.description import current_description
 from cxrspec.errors import Issue
 from cxrspec.lock import Lock
 from cxrspec.reference import Reference
@@ -54,14 +56,14 @@ def croissant(reference: Reference, registry: Registry) -> tuple[dict[str, Any],
     """
     lock = registry.read_lock(reference)
     notes = _absent(lock, registry)
-    description = lock.document["description"]
+    description = current_description(lock, registry)
     document = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS_TO,
         "name": reference.benchmark,
         "alternateName": str(lock.reference),
-        "description": _description(lock),
+        "description": _description(lock, description),
         "version": semantic_version(reference.version),
         "identifier": [f"definition:{lock.definition_digest}", *(f"{n}={i}" for n, i in lock.subset_ids.items())],
         "license": sorted({one["licence"] for one in description.get("sources", {}).values() if "licence" in one}),
@@ -102,8 +104,7 @@ def _absent(lock: Lock, registry: Registry) -> list[Issue]:
     return notes
 
 
-def _description(lock: Lock) -> str:
-    description = lock.document["description"]
+def _description(lock: Lock, description: Mapping[str, Any]) -> str:
     parts = [description.get("title", ""), description.get("description", ""), *description.get("caveats", ())]
     if not lock.redistribute:
         parts.append("The rows may not be passed on: whoever has the sources makes these files with cxrspec freeze.")

@@ -1,6 +1,6 @@
 """Own the leaderboard as CSV, LaTeX and Markdown: full numbers for programs, three digits for people.
 
-An undefined value is an em dash with its reason in a note; signatures and caveats go with every table.
+What is undefined says why; signatures, training data, overlaps and caveats go with every table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cxrspec.report import board as boards
-from cxrspec.report.intervals import interval_ends, interval_kind
+from cxrspec.report.markdown import markdown, one_line
+from cxrspec.report.numbers import board_rows, columns_of, interval_meanings
 
 DASH: Final = "—"
 _LATEX: Final = {
@@ -28,156 +29,147 @@ _LATEX: Final = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }
 _SPECIAL: Final = re.compile("|".join(map(re.escape, _LATEX)))
-_FIXED: Final = ("protocol", "system", "metric", "kind", "subset", "subset_id", "finding", "value", "reason")
-_COUNTS: Final = ("n_items", "n_groups", "n_positive", "n_negative")
 
 
 # -- CSV
 
 
 def csv_table(board: Mapping[str, Any]) -> str:
-    """Write one line per number and finding at full precision, its signature in the last column.
+    """Write one line per number at full precision: all together, findings, readers, question types, strata, graders.
 
-    Lines that begin with `#` say what the table is, and the caveats.
+    What is undefined is an empty cell, its reason in another. Lines that begin with `#` say what the table is, what
+    its intervals are, and the caveats.
     """
-    rows = list(_csv_rows(board))
-    ends = list(dict.fromkeys(key for row in rows for key in row if key.endswith(("_low", "_high"))))
+    rows = list(board_rows(board))
     out = io.StringIO()
-    for line in (str(board["reference"]), board["title"], *_comments(board)):
-        out.write(f"# {_one_line(line)}\n")
-    writer = csv.DictWriter(out, [*_FIXED, *ends, *_COUNTS, "signature"], restval="", lineterminator="\n")
+    for line in (str(board["reference"]), board["title"], *_comments(board), *_of_columns(board)):
+        out.write(f"# {one_line(line)}\n")
+    writer = csv.DictWriter(out, columns_of(rows), restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(
+        {name: repr(cell) if isinstance(cell, float) else cell for name, cell in row.items()} for row in rows
+    )
     return out.getvalue()
 
 
+def _of_columns(board: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{name}_low, {name}_high: {kind}" for name, kind in interval_meanings(board).items())
+
+
 def _comments(board: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what every table says beside its numbers."""
     yield f"definition {board['definition_digest']}"
     yield from (boards.counts_text(board, subset) for subset in board["subsets"])
     scored = [row for row in board["systems"] if row["state"] in boards.PLACED]
-    yield from (f"{row['system']} was trained on: {row['trained_on']}" for row in scored)
+    yield from (f"{row['system']} was trained on: {boards.training_text(row)}" for row in scored)
+    for protocol in boards.protocols(board):
+        if boards.ranked(board, protocol):
+            yield from boards.ranking_texts(board, protocol)
+    yield from (f"graders agree: {text}" for text in boards.agreement_texts(board))
     yield from boards.unranked_texts(board)
     yield from (f"caveat: {caveat}" for caveat in board["caveats"])
-
-
-def _csv_rows(board: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    kinds = {metric["name"]: metric["kind"] for metric in board["metrics"]}
-    for protocol in boards.protocols(board):
-        for row in boards.ranked(board, protocol):
-            for name, score in row["scores"].items():
-                of_score = {"protocol": protocol, "system": row["system"], "metric": name, "kind": kinds[name]}
-                of_score |= {"subset": score["subset"], "subset_id": board["subsets"][score["subset"]]["id"]}
-                of_score["signature"] = score["signature"]
-                yield of_score | _numbers("", score)
-                for finding, entry in score["findings"].items():
-                    yield of_score | _numbers(finding, entry)
-
-
-def _numbers(finding: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"finding": finding, "value": _number(entry["value"]), "reason": entry["reason"] or ""}
-    for interval in entry["intervals"]:
-        name = "_".join(str(interval[key]) for key in ("method", "unit") if key in interval) or "interval"
-        found |= {f"{name}_{end}": _number(interval[end]) for end in ("low", "high")}
-    return found | {key: entry[key] for key in _COUNTS if key in entry}
-
-
-def _number(value: float | None) -> str:
-    return DASH if value is None else repr(value)
 
 
 # -- tables for people
 
 
-@dataclass
-class _Table:
-    """One protocol of a leaderboard as cells of text."""
+def markdown_table(board: Mapping[str, Any]) -> str:
+    """Write the leaderboard as `leaderboard --write` does, with its identity and what stands in brackets."""
+    said = [f"definition {board['definition_digest']}", *_brackets(board), *_elsewhere(board)]
+    return "\n".join((markdown(board), "## How to read this", "", *(f"- {text}" for text in said))) + "\n"
 
-    protocol: str
-    header: tuple[str, ...] = ()
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    intervals: str = ""
-    """What stands in brackets."""
+
+def _brackets(board: Mapping[str, Any]) -> list[str]:
+    kinds = dict.fromkeys(interval_meanings(board).values())
+    return [f"In brackets: {'; '.join(kinds)}."] if kinds else []
+
+
+def _elsewhere(board: Mapping[str, Any]) -> list[str]:
+    """Say which parts of the numbers no table for people holds."""
+    columns = {"finding": "findings", "question_type": "question types", "stratum": "strata", "reader": "readers"}
+    rows = list(board_rows(board))
+    found = [words for name, words in columns.items() if any(row[name] is not None for row in rows)]
+    return [f"The numbers of single {', '.join(found)} are in the CSV export, and in the report."] if found else []
+
+
+@dataclass
+class _Notes:
+    """The notes under a table, by number."""
+
     reasons: list[str] = field(default_factory=list)
-    """Why a value is undefined, by the number of its note."""
-    signatures: list[str] = field(default_factory=list)
 
     def cell(self, score: Mapping[str, Any]) -> str:
-        """Return a number with its intervals, or a dash with the number of a note."""
+        """Return a number with its intervals; what is undefined is a dash with the number of a note."""
         if score["value"] is None:
-            if score["reason"] not in self.reasons:
-                self.reasons.append(score["reason"])
-            return f"{DASH} ({self.reasons.index(score['reason']) + 1})"
-        ends = (interval_ends(one) for one in score["intervals"] if one["low"] is not None)
-        return " ".join((f"{score['value']:.3f}", *ends))
+            return self._dash(score["reason"])
+        several = len(score["intervals"]) > 1
+        return " ".join((f"{score['value']:.3f}", *(self._interval(one, several) for one in score["intervals"])))
 
-    def notes(self) -> list[str]:
+    def _interval(self, interval: Mapping[str, Any], several: bool) -> str:
+        ends = self._dash(interval["reason"]) if interval["low"] is None else boards.bounds_text(interval)
+        return f"{ends} {boards.by_text(interval)}" if several else ends
+
+    def _dash(self, reason: str) -> str:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return f"{DASH} ({self.reasons.index(reason) + 1})"
+
+    def texts(self) -> list[str]:
         """Return what stands under the table."""
-        reasons = [f"({number}) {reason}." for number, reason in enumerate(self.reasons, 1)]
-        return [note for note in (self.intervals, *reasons) if note]
+        return [f"({number}) {reason}." for number, reason in enumerate(self.reasons, 1)]
 
 
-def _tables(board: Mapping[str, Any]) -> Iterator[_Table]:
-    for protocol in boards.protocols(board):
-        if ranked := boards.ranked(board, protocol):
-            names = boards.metric_names(board, protocol)
-            table = _Table(protocol)
-            if boards.is_wide(board, protocol):
-                table.header = ("number", *(row["system"] for row in ranked))
-                for name in names:
-                    cells = (table.cell(row["scores"][name]) for row in ranked)
-                    table.rows.append((boards.metric_heading(name, ranked), *cells))
-            else:
-                table.header = ("system", *(boards.metric_heading(name, ranked) for name in names), "n")
-                for row in ranked:
-                    scores = [row["scores"][name] for name in names]
-                    table.rows.append((row["system"], *map(table.cell, scores), f"{scores[0]['n_items']:,}"))
-            kinds = dict.fromkeys(
-                interval_kind(one) for row in ranked for name in names for one in row["scores"][name]["intervals"]
-            )
-            table.intervals = f"In brackets: {'; '.join(kinds)}." if kinds else ""
-            table.signatures = [row["scores"][name]["signature"] for row in ranked for name in names]
-            yield table
-
-
-def markdown_table(board: Mapping[str, Any]) -> str:
-    """Write the leaderboard as Markdown."""
-    lines = [f"# {board['reference']}", "", _one_line(board["title"]), ""]
-    for table in _tables(board):
-        lines += [f"## {table.protocol}", "", *markdown_rows([table.header, *table.rows]), ""]
-        lines += [f"- {_one_line(note)}" for note in table.notes()]
-        lines += [*(f"- `{signature}`" for signature in table.signatures), ""]
-    lines += [f"- {_one_line(line)}" for line in _comments(board)]
-    return "\n".join(lines) + "\n"
-
-
-def markdown_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table whose first row is its header."""
-    for at, row in enumerate(rows):
-        yield f"| {' | '.join(_one_line(cell).replace('|', chr(92) + '|') for cell in row)} |"
-        if at == 0:
-            yield f"|{'---|' * len(row)}"
+def _latex_rows(board: Mapping[str, Any], protocol: str, notes: _Notes) -> Iterator[tuple[str, ...]]:
+    """Yield the heading, then the rows of a protocol: a system each, or a number each where there are many."""
+    rows, names = boards.ranked(board, protocol), boards.metric_names(board, protocol)
+    headings = [boards.metric_heading(name, rows) for name in names]
+    overlaps = [boards.overlap_text(row["overlap"]) for row in rows]
+    if boards.is_wide(board, protocol):
+        yield ("number", *(row["system"] for row in rows))
+        yield ("rank", *map(boards.rank_text, rows))
+        yield ("overlap", *overlaps)
+        for name, heading in zip(names, headings, strict=True):
+            yield (heading, *(notes.cell(row["scores"][name]) for row in rows))
+        return
+    yield ("rank", "system", *headings, "n", "overlap")
+    for row, overlap in zip(rows, overlaps, strict=True):
+        scores = [row["scores"][name] for name in names]
+        cells = map(notes.cell, scores)
+        yield (boards.rank_text(row), row["system"], *cells, f"{scores[0]['n_items']:,}", overlap)
 
 
 def latex_table(board: Mapping[str, Any]) -> str:
     """Write the leaderboard as LaTeX tables that need only the package booktabs."""
-    lines = [f"% {_one_line(line)}" for line in (str(board["reference"]), *_comments(board))]
+    lines = [f"% {one_line(line)}" for line in (str(board["reference"]), *_comments(board))]
     lines.append(r"% needs \usepackage{booktabs}")
-    for table in _tables(board):
-        lines += ["", *_latex_lines(board, table)]
+    for protocol in boards.protocols(board):
+        if rows := boards.ranked(board, protocol):
+            notes = _Notes()
+            cells = list(_latex_rows(board, protocol, notes))
+            trained = [f"{row['system']} was trained on: {row['trained_on']}." for row in rows]
+            said = [*_brackets(board), *notes.texts(), *boards.ranking_texts(board, protocol), *trained]
+            lines += [f"% {score['signature']}" for row in rows for score in row["scores"].values()]
+            lines += _latex_float(board, f"protocol {protocol}", cells, [*said, *_elsewhere(board)])
+    if graded := list(boards.graded_rows(board)):
+        lines += [f"% {score['signature']}" for row in board["systems"] for score in row.get("graded", ())]
+        lines += _latex_float(
+            board, "graded answers", [boards.GRADED_HEADING, *graded], [*boards.agreement_texts(board)]
+        )
     return "\n".join(lines) + "\n"
 
 
-def _latex_lines(board: Mapping[str, Any], table: _Table) -> Iterator[str]:
-    yield from (f"% {signature}" for signature in table.signatures)
-    yield from (r"\begin{table}", r"\centering")
-    title, protocol, reference = map(latex_text, (board["title"], table.protocol, board["reference"]))
-    yield rf"\caption{{{title}, protocol {protocol} (\texttt{{{reference}}}).}}"
-    yield rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}"
-    yield from (r"\toprule", _latex_row(table.header), r"\midrule")
-    yield from map(_latex_row, table.rows)
+def _latex_float(
+    board: Mapping[str, Any], what: str, rows: Sequence[tuple[str, ...]], notes: Sequence[str]
+) -> Iterator[str]:
+    """Yield a table whose first row is its heading, with its notes and the caveats under it."""
+    yield from ("", r"\begin{table}", r"\centering")
+    title, what, reference = map(latex_text, (one_line(board["title"]), what, board["reference"]))
+    yield rf"\caption{{{title}, {what} (\texttt{{{reference}}}).}}"
+    yield rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}"
+    yield from (r"\toprule", _latex_row(rows[0]), r"\midrule")
+    yield from map(_latex_row, rows[1:])
     yield from (r"\bottomrule", r"\end{tabular}", "")
-    notes = (*table.notes(), *board["caveats"])
-    yield from (rf"\par\footnotesize {latex_text(_one_line(note))}" for note in notes)
+    yield from (rf"\par\footnotesize {latex_text(one_line(note))}" for note in (*notes, *board["caveats"]))
     yield r"\end{table}"
 
 
@@ -192,7 +184,3 @@ def latex_text(text: str) -> str:
     mean\_auroc 50 \% \textbackslash{} \{x\}
     """
     return _SPECIAL.sub(lambda found: _LATEX[found[0]], text)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(str(text).split())

@@ -1,10 +1,10 @@
-"""Own what a leaderboard says, for the terminal and for Markdown alike: order, names, texts. It opens nothing."""
+"""Own what a leaderboard says, for the terminal and for files alike: order, names, texts. It opens nothing."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 TABLE_SIZE: Final = 16
@@ -21,6 +21,20 @@ _BOUNDS: Final = {"exact": "", "at_most": "at most ", "at_least": "at least "}
 def is_wide(board: Mapping[str, Any], protocol: str) -> bool:
     """Return whether a protocol has too many numbers for a column each."""
     return len(metric_names(board, protocol)) > WIDE
+
+
+def table_rows(board: Mapping[str, Any], protocol: str, *, findings: bool = True) -> Iterator[tuple[str, ...]]:
+    """Yield the heading, then the rows of a protocol: a system each, or a number each where there are many of these."""
+    rows, metrics = ranked(board, protocol), metric_names(board, protocol)
+    if is_wide(board, protocol):
+        yield ("number", "finding", *(row["system"] for row in rows))
+        yield from wide_rows(board, protocol, findings=findings)
+        return
+    yield ("rank", "system", *(metric_heading(name, rows) for name in metrics), "n", "overlap", "trained on")
+    for row in rows:
+        cells = [interval_text(row["scores"][name]) for name in metrics]
+        count = f"{row['scores'][metrics[0]]['n_items']:,}"
+        yield (rank_text(row), row["system"], *cells, count, overlap_text(row["overlap"]), row["trained_on"])
 
 
 def wide_rows(board: Mapping[str, Any], protocol: str, *, findings: bool) -> Iterator[tuple[str, ...]]:
@@ -49,13 +63,25 @@ def metric_names(board: Mapping[str, Any], protocol: str) -> list[str]:
     return [metric["name"] for metric in board["metrics"] if metric["protocol"] == protocol]
 
 
+def ranking(scores: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the metric by which systems are ordered, and the interval by whose resamples they are tested.
+
+    Of some scores by metric, the first that has a bootstrap interval and the first one that it has; only a bootstrap is
+    paired between systems. Where no score has one: the first metric, and None.
+    """
+    for name, score in scores.items():
+        for interval in score["intervals"]:
+            if interval["method"] == "bootstrap":
+                return name, interval
+    return next(iter(scores)), None
+
+
 def ranked(board: Mapping[str, Any], protocol: str) -> list[Mapping[str, Any]]:
     """Return the systems of a protocol that have numbers: the ranked ones best first, then overlap, then undefined."""
-    first = metric_names(board, protocol)[0]
     rows = [row for row in board["systems"] if row["state"] in PLACED and row["protocol"] == protocol]
 
     def key(row: Mapping[str, Any]) -> tuple[int, bool, float, str]:
-        value = row["scores"][first]["value"]
+        value = row["scores"][ranking(row["scores"])[0]]["value"]
         return (PLACED.index(row["state"]), value is None, -(value or 0.0), row["system"])
 
     return sorted(rows, key=key)
@@ -71,9 +97,8 @@ def rank_text(row: Mapping[str, Any]) -> str:
 def ranking_texts(board: Mapping[str, Any], protocol: str) -> Iterator[str]:
     """Yield what the ranks of a protocol mean, and why systems have none."""
     rows = ranked(board, protocol)
-    first = metric_names(board, protocol)[0]
-    interval = rows[0]["scores"][first]["intervals"][0]
-    if sum(row["state"] == "scored" for row in rows) > 1:
+    first, interval = ranking(rows[0]["scores"])
+    if interval and sum(row["state"] == "scored" for row in rows) > 1:
         test = f"a paired bootstrap of {first} ({interval['level']:.0%}, by {interval['unit']}, uncorrected)"
         yield f"Systems that share a rank are not separated by {test}."
     for row in rows:
@@ -86,11 +111,11 @@ def ranking_texts(board: Mapping[str, Any], protocol: str) -> Iterator[str]:
 def unranked_texts(board: Mapping[str, Any]) -> Iterator[str]:
     """Yield why each system that has no row stands in no table."""
     for row in board["systems"]:
-        if row["state"] not in PLACED:
+        if row["state"] not in PLACED or not row["scores"]:
             yield f"{row['system']}: {row['state']}: {row['reason']}"
 
 
-def metric_heading(metric: str, rows: list[Mapping[str, Any]]) -> str:
+def metric_heading(metric: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Write a metric with the subset that it is of, so that no two subsets are ever read as one."""
     return f"{metric} on {rows[0]['scores'][metric]['subset']}"
 
@@ -102,8 +127,13 @@ def interval_text(score: Mapping[str, Any]) -> str:
     intervals = score["intervals"]
     texts = [bounds_text(interval) for interval in intervals]
     if len(texts) > 1:
-        texts = [f"{text} by {one.get('unit') or one['method']}" for text, one in zip(texts, intervals, strict=True)]
+        texts = [f"{text} {by_text(one)}" for text, one in zip(texts, intervals, strict=True)]
     return f"{score['value']:.3f} {', '.join(texts)}".rstrip()
+
+
+def by_text(interval: Mapping[str, Any]) -> str:
+    """Say in short what an interval is: `by item`, `by group`, `by DeLong`."""
+    return f"by {interval['unit']}" if "unit" in interval else {"delong": "by DeLong"}.get(interval["method"], "")
 
 
 def bounds_text(interval: Mapping[str, Any]) -> str:
@@ -125,7 +155,7 @@ def strata_in_order(strata: Mapping[str, Any]) -> list[str]:
 
 def training_text(row: Mapping[str, Any]) -> str:
     """Write what a system was trained on, and how much of what is scored that covers."""
-    return f"{row['trained_on']}; overlap: {overlap_text(row['overlap'])}"
+    return f"{row['trained_on']}; overlap: {overlap_text(row.get('overlap'))}"
 
 
 def is_covered(overlap: Mapping[str, Any] | None) -> bool:
@@ -161,6 +191,9 @@ def counts_text(board: Mapping[str, Any], subset: str) -> str:
         if key in found:
             text += f"; {words}: {', '.join(f'{name} {count:,}' for name, count in found[key].items())}"
     return text
+
+
+GRADED_HEADING: Final = ("metric", "system", "grader", "value", "by question type", "n")
 
 
 def graded_rows(board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -206,69 +239,3 @@ def reported_text(entry: Mapping[str, Any]) -> str:
         for value in entry["values"]
     )
     return "; ".join(values)
-
-
-def markdown(board: Mapping[str, Any]) -> str:
-    """Write the leaderboard as Markdown, with the signature of every number."""
-    return "\n".join(_markdown_lines(board)) + "\n"
-
-
-def _markdown_lines(board: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"# {board['reference']}", "", board["title"], "")
-    yield from (f"- {counts_text(board, subset)}" for subset in board["subsets"])
-    for protocol in protocols(board):
-        if rows := ranked(board, protocol):
-            yield from ("", f"## {protocol}", "")
-            yield from _protocol_lines(board, protocol, rows)
-    if graded := list(graded_rows(board)):
-        yield from ("", "## Graded answers: each grader is a result of its own", "")
-        yield from ("| metric | system | grader | value | by question type | n |", "|---|---|---|---|---|---|")
-        yield from map(_table_row, graded)
-        yield from ("", *(f"- {text}" for text in agreement_texts(board)))
-        yield from (f"- `{score['signature']}`" for row in board["systems"] for score in row.get("graded", ()))
-    if unranked := list(unranked_texts(board)):
-        yield from ("", "## Without a score", "")
-        yield from (f"- {_one_line(text)}" for text in unranked)
-    if board["reported"]:
-        yield from ("", "## Reported by others: never ranked, never scored by us", "")
-        yield from ("| system | as printed | comparable | where |", "|---|---|---|---|")
-        for entry in board["reported"]:
-            where = f"{entry['publication']['citation']} {entry['publication']['place']}"
-            comparable = f"{entry['comparable']}: {entry['reason']}"
-            yield _table_row((entry["title"], reported_text(entry), comparable, where))
-    if board["caveats"]:
-        yield from ("", "## Caveats", "")
-        yield from (f"- {_one_line(caveat)}" for caveat in board["caveats"])
-
-
-def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[str, Any]]) -> Iterator[str]:
-    metrics = metric_names(board, protocol)
-    if is_wide(board, protocol):
-        yield _table_row(("number", "finding", *(row["system"] for row in rows)))
-        yield f"|---|---|{'---|' * len(rows)}"
-        yield from map(_table_row, wide_rows(board, protocol, findings=True))
-        yield from ("", *ranking_texts(board, protocol))
-        yield from ("", *(f"- {row['system']} was trained on: {_one_line(training_text(row))}" for row in rows), "")
-        yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
-        return
-    headings = (metric_heading(name, rows) for name in metrics)
-    yield _table_row(("rank", "system", *headings, "n", "overlap", "trained on"))
-    yield f"|---|---|{'---|' * len(metrics)}---|---|---|"
-    for row in rows:
-        cells = [interval_text(row["scores"][name]) for name in metrics]
-        count = f"{row['scores'][metrics[0]]['n_items']:,}"
-        known = (overlap_text(row["overlap"]), row["trained_on"])
-        yield _table_row((rank_text(row), row["system"], *cells, count, *known))
-    yield ""
-    yield from (f"{text}\n" for text in ranking_texts(board, protocol))
-    yield from (OVERLAP_MEANS, "")
-    yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
-
-
-def _table_row(cells: tuple[str, ...]) -> str:
-    """Write one line of a table; a mark or line break of a cell's own would end it."""
-    return f"| {' | '.join(_one_line(cell).replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

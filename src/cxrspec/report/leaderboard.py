@@ -14,7 +14,8 @@ from cxrspec.lock import Lock
 from cxrspec.ranks import Ranks, rank_systems
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.report.board import PLACED, is_covered, markdown, metric_names, overlap_text, protocols, ranked
+from cxrspec.report.board import PLACED, is_covered, overlap_text, protocols, ranked, ranking
+from cxrspec.report.markdown import markdown
 from cxrspec.report_file import read_report
 from cxrspec.reported import load_reported
 from cxrspec.submission import load_submission, task_of
@@ -54,18 +55,22 @@ def leaderboard(reference: Reference, registry: Registry, *, ranks: bool = True)
 
 
 def _rank(board: Mapping[str, Any], protocol: str, lock: Lock, registry: Registry) -> None:
-    """Give the scored systems of a protocol their rank groups, by its first metric."""
-    metric = metric_names(board, protocol)[0]
-    rows = [row for row in ranked(board, protocol) if row["state"] == "scored"]
-    intervals = {row["system"]: row["scores"][metric]["intervals"][0] for row in rows}
-    testable = [system for system, interval in intervals.items() if interval["low"] is not None]
-    found = Ranks()
-    if testable:
-        found = rank_systems(lock, metric, testable, intervals[testable[0]]["level"], registry)
-    for row in board["systems"]:
-        if row["system"] in intervals:
-            row["rank"] = found.groups.get(row["system"])
-            row["reason"] = found.untested.get(row["system"]) or intervals[row["system"]]["reason"]
+    """Give the scored systems of a protocol their rank groups, by the first metric that can be tested."""
+    of_system = {row["system"]: row for row in board["systems"]}
+    rows = [of_system[row["system"]] for row in ranked(board, protocol) if row["state"] == "scored"]
+    if not rows:
+        return
+    metric, interval = ranking(rows[0]["scores"])
+    if interval is None:
+        for row in rows:
+            row["reason"] = f"no metric of {protocol} has a bootstrap interval to test by"
+        return
+    intervals = {row["system"]: ranking(row["scores"])[1] or {} for row in rows}
+    testable = [system for system, one in intervals.items() if one["low"] is not None]
+    found = rank_systems(lock, metric, testable, interval["level"], registry) if testable else Ranks()
+    for row in rows:
+        row["rank"] = found.groups.get(row["system"])
+        row["reason"] = found.untested.get(row["system"]) or intervals[row["system"]]["reason"]
 
 
 def public_leaderboard(reference: Reference, registry: Registry) -> dict[str, Any]:
@@ -136,9 +141,8 @@ def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
 
 
 def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("value", "reason", "intervals", "n_items", "n_groups", "subset", "signature")
-    of_finding = ("value", "reason", "n_items", "n_positive", "n_negative", "intervals")
-    first = report["scores"][0]
+    scores = {score["metric"]: _score(score) for score in report["scores"]}
+    first = scores[ranking(scores)[0]] if scores else {"value": None, "reason": "every number of it is a grader's"}
     overlap = report.get("overlap")
     covered = f"its training data cover {overlap_text(overlap)}" if is_covered(overlap) else None
     beside = {name: report[name] for name in ("graded", "agreement") if name in report}
@@ -152,14 +156,21 @@ def _scores(report: Mapping[str, Any]) -> dict[str, Any]:
         "trained_on": report["trained_on"],
         "overlap": overlap,
         "n_left_aside": report["predictions"]["n_left_aside"],
-        "scores": {
-            score["metric"]: {
-                **{key: score[key] for key in kept},
-                "findings": {
-                    name: {key: entry[key] for key in of_finding} for name, entry in score.get("findings", {}).items()
-                },
-                **({"question_types": score["question_types"]} if "question_types" in score else {}),
-            }
-            for score in report["scores"]
+        "scores": scores,
+    }
+
+
+def _score(score: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a leaderboard holds of a score, with what only some scores have: types, strata, readers."""
+    kept = ("value", "reason", "intervals", "n_items", "n_groups", "subset", "signature")
+    some = ("question_types", "basis", "strata", "n_in_no_stratum", "convention", "total")
+    of_finding = ("value", "reason", "n_items", "n_positive", "n_negative", "intervals")
+    readers = ("readers", "majority_vote")
+    return {
+        **{key: score[key] for key in kept},
+        "findings": {
+            name: {key: entry[key] for key in (*of_finding, *(one for one in readers if one in entry))}
+            for name, entry in score.get("findings", {}).items()
         },
+        **{key: score[key] for key in some if key in score},
     }

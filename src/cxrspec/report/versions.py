@@ -15,6 +15,8 @@ VERDICT_STYLES: Final = {
     "scores comparable": "green",
     "comparable on the shared items only": "yellow",
     "not comparable": "bold red",
+    "the same": "green",
+    "no score to compare": "yellow",
 }
 STATE_STYLES: Final = {"frozen": "green", "authored": "yellow", "faulty": "bold red", "absent": "dim"}
 PENDING_STYLES: Final = {"faulty": "bold red", "altered": "bold red", "refused": "bold red"}

@@ -178,6 +178,8 @@ class Task(Fields):
     """Names of the counts that `tally` returns and `expect` may claim; the kind of name each is counted by, if any."""
     COMPILED: ClassVar[frozenset[str]] = frozenset()
     """Fields that only say how reference columns are compiled: what they change is seen in the frozen tables."""
+    USED_BY: ClassVar[Mapping[str, str]] = {}
+    """Fields that only metrics of one kind use, with that kind: what they change moves no other score."""
     STRATA: ClassVar[str] = "finding"
     """What a column of `strata` is, by the kinds of `declared`; a selection by condition names these."""
 

@@ -127,6 +127,7 @@ class FindingsTask(NamedFindings):
         "none": None,
     }
     COMPILED: ClassVar[frozenset[str]] = NamedFindings.COMPILED | {"labels"}
+    USED_BY: ClassVar[Mapping[str, str]] = {"readers": READERS_BELOW}
 
     labels: Labels
     readers: Readers | None = None

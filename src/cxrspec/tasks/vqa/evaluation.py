@@ -58,6 +58,8 @@ def evaluate(task: VqaTask, given: EvaluationInput) -> Evaluation:
         scored = subsets[metric.scored_subset]
         if BASES[metric.kind] != "graded":
             result.scores.append(scored.score(metric, None))
+            if result.scores[-1]["value"] is not None:
+                result.resampled[metric.name] = scored.resampled(metric)
         else:
             result.graded += [scored.score(metric, grades) for grades in given.grades]
     if len(given.grades) > 1:
@@ -138,6 +140,11 @@ class _Scored:
         if grades:
             entry["grader"] = dict(grades.grader)
         return entry
+
+    def resampled(self, metric: AnswerMetric) -> list[Floats]:
+        """Return a number that needs no grades on each resample, for each of its intervals."""
+        values = self._values(metric, None)
+        return [self._resampled(*values, fields) for fields in metric.interval]
 
     def _values(self, metric: AnswerMetric, grades: Grades | None) -> Values:
         closed, opened = self.is_closed, ~self.is_closed
