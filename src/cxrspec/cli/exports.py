@@ -13,7 +13,7 @@ from cxrspec.cli.application import (
     JsonOption,
     UsageError,
     app,
-    frozen_references,
+    named_references,
     open_registry,
     parse_scored,
     print_json,
@@ -36,15 +36,15 @@ def report(
     folder are left alone, and pages of systems that are gone stay until you delete them.
     """
     from cxrspec.report import terminal
-    from cxrspec.report.site import write_site
+    from cxrspec.report.site import shown_references, write_site
 
     registry = open_registry()
-    references = frozen_references(names, registry)
+    references = named_references(names, shown_references(registry))
     pages = write_site(references, registry, out.absolute(), terminal.working)
     if as_json:
         print_json(pages)
     else:
-        terminal.say(f"{len(pages)} pages in {out}; open {out / 'index.html'}")
+        terminal.say(f"{len(pages)} page{'s' if len(pages) > 1 else ''} in {out}; open {out / 'index.html'}")
 
 
 export = typer.Typer(
