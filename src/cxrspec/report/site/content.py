@@ -31,6 +31,8 @@ NAMED: Final = {"findings": "Findings", "question_types": "Question types", "con
 """Fields that give names of ours to the sources' own words, with their headings."""
 COMMON: Final = ("seed", "sources", "items", "splits", "subsets", "protocols", "metrics", "task")
 """Fields that every definition has, which stand in sections of their own."""
+FACTS: Final = ("kind", "package", "version", "repository", "revision", "sha256", "doi", "licence", "attribution")
+"""What is said of a source, in this order; the rest follows."""
 SHOWN_TEXTS: Final = 40
 """A longer list of texts is cut, and its length told."""
 
@@ -180,13 +182,16 @@ def sources(definition: Document, description: Document, found: Document) -> lis
     for name, pinned in definition["sources"].items():
         described = description.get("sources", {}).get(name, {})
         said = {key: value for key, value in {**pinned, **described}.items() if key not in ("files", "redistribute")}
-        told = described.get("files", {})
-        files = {file: {**pin, **told.get(file, {})} for file, pin in pinned["files"].items()}
-        files |= found.get(name, {})
+        ordered = sorted(said.items(), key=lambda one: FACTS.index(one[0]) if one[0] in FACTS else len(FACTS))
+        told, frozen = described.get("files", {}), found.get(name, {})
+        files = {
+            file: {**pinned["files"].get(file, {}), **told.get(file, {}), **frozen.get(file, {})}
+            for file in {**pinned["files"], **frozen}
+        }
         listed.append(
             {
                 "name": name,
-                "facts": {_plain(key): words_of(value) for key, value in said.items()},
+                "facts": {_plain(key): words_of(value) for key, value in ordered},
                 "restricted": described.get("redistribute") is False,
                 "files": {file: _file(one) for file, one in files.items()},
             }

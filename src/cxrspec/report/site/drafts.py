@@ -44,7 +44,7 @@ def draft(reference: Reference, registry: Registry) -> dict[str, Any]:
         "digest": definition.digest,
         "supersedes": definition.supersedes,
         "restricted": not definition.redistribute,
-        "waiting": list(_waiting(definition, registry)),
+        "waiting": list(_waiting(definition, registry)) or [f"nobody has run 'cxrspec freeze {reference}' here"],
         "claims": list(content.claims(description.get("expect", {}))),
         "selections": {
             name: content.selection_rule(subset) for name, subset in definition.score_relevant()["subsets"].items()
