@@ -19,7 +19,7 @@ from cxrspec.curves import curve_files, system_curves
 from cxrspec.errors import SubmissionError
 from cxrspec.metrics import ReaderPoint, curve_points
 from cxrspec.reference import Reference
-from cxrspec.report.curves import curves_picture
+from cxrspec.report.curves import curves_picture, on_grid, panel_picture
 from cxrspec.tasks import Curves, Task
 from project import GIT_IDENTITY, Project, frozen_project
 
@@ -78,6 +78,35 @@ def test_no_title_breaks_the_picture() -> None:
     root = drawn(1, title)
     assert title.replace("\x00", "\ufffd") == root.findtext(f"{SVG}title")
     assert not [one for one in root.iter() if {"href", "src"} & set(one.keys())]
+
+
+def test_a_panel_of_a_page_says_what_it_shows() -> None:
+    """An image with a title, which its texts cannot break out of, and the readers' points in words."""
+    points = curve_points(np.array([1, 0, 1, 0]), np.linspace(1, 0, 4))
+    assert points is not None
+    root = ElementTree.fromstring(panel_picture("roc", "<&>", Curves(points, {"r": ReaderPoint(0.5, 0.6, 0.4)}, None)))
+    assert ("img", "ROC curve of <&>") == (root.get("role"), root.findtext("title"))
+    assert "r: sensitivity 0.500, specificity 0.600, precision 0.400" in str(root.findtext("desc"))
+
+
+def test_precision_does_not_rise_from_nothing() -> None:
+    """The highest score is positive: at no recall called, the line is already at precision 1."""
+    line = drawn(0).find(f".//{SVG}g[@class='precision_recall']/{SVG}path[@class='curve']")
+    assert line is not None
+    assert str(line.get("d")).startswith("M0 0L")
+
+
+def test_a_grid_keeps_ends_and_corners_only() -> None:
+    """Repeats and points on a straight run go; a turn back along the same line stays."""
+    points = [(0, 0), (0, 0.25), (0, 0.5), (0, 0.5001), (0.5, 0.5), (0.5, 1), (0.5, 0.75), (1, 1)]
+    assert [(0, 0), (0, 0.5), (0.5, 0.5), (0.5, 1), (0.5, 0.75), (1, 1)] == on_grid(points)
+
+
+def test_no_point_of_a_curve_is_finer_than_the_grid() -> None:
+    """However many rows there are, a curve tells at most its grid."""
+    found = on_grid((at / 99_999, (at / 99_999) ** 0.3) for at in range(100_000))
+    assert len(found) <= 801
+    assert found == [(round(x * 400) / 400, round(y * 400) / 400) for x, y in found]
 
 
 def test_files_hold_the_curves_of_scikit_learn(made: Competition) -> None:

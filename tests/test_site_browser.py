@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from cxrspec.report.site import write_site
+from competition import TEST, competition, predictions, predictions_csv
+from cxrspec.report.site import shown_references, write_site
 from project import FOLDER, REF, SPEC, Project, authored_project, embeddings_csv, run_command, scores_csv
+from questions import ANSWERS, Questions, answers_csv
+from test_grading import GRADES, HUMAN, JUDGE, filled, record
 from test_reported import ENTRY
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -24,6 +27,12 @@ PAGES = (
     "tiny/v1/systems/probed.html",
     "tiny/wide-v2/index.html",
     "tiny/wide-v2/systems/ours.html",
+    "tiny/draft/index.html",
+    "read/index.html",
+    f"read/{TEST.benchmark}/{TEST.version}/index.html",
+    f"read/{TEST.benchmark}/{TEST.version}/systems/ours.html",
+    "asked/small-vqa/v1/index.html",
+    "asked/small-vqa/v1/systems/ours.html",
 )
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}
@@ -79,9 +88,35 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.write("registry/tiny/reported/someone.yaml", ENTRY)
     project.define("draft", ("title: A tiny benchmark", "title: A draft\nsupersedes: wide-v2"))
     out = tmp_path_factory.mktemp("site")
-    registry = project.registry
-    write_site(registry.frozen(), registry, out)
+    write_site(shown_references(project.registry), project.registry, out)
+    write_read(tmp_path_factory.mktemp("read"), out / "read")
+    write_asked(tmp_path_factory.mktemp("asked"), out / "asked")
     return out
+
+
+def write_read(root: Path, out: Path) -> None:
+    """Write the site of a competition: DeLong's interval, readers on curves, two systems."""
+    made = competition(root, **{"redistribute: false": "redistribute: true"})
+    made.freeze()
+    made.submit()
+    made.submit("weak", predictions_csv(predictions(0.6, 5)))
+    for system in ("ours", "weak"):
+        made.score(system)
+    write_site(made.registry.frozen(), made.registry, out)
+
+
+def write_asked(root: Path, out: Path) -> None:
+    """Write the site of answers to questions, one system graded by a person and a judge."""
+    (root / "specs").mkdir()
+    made = Questions(root)
+    made.freeze()
+    made.submit()
+    made.submit(answers_csv(dict.fromkeys(ANSWERS, "yes")), "yes")
+    for grader in (HUMAN, JUDGE):
+        record(made, filled(made, GRADES), grader)
+    for system in ("ours", "yes"):
+        made.score(system)
+    write_site(made.registry.frozen(), made.registry, out)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +178,7 @@ def test_axe_finds_nothing(opened: Any, name: str) -> None:
 def test_nothing_is_wider_than_the_window(opened: Any, name: str) -> None:
     """A page never scrolls sideways, from a small phone to a desk."""
     page = opened(name)
-    for width in (320, 360, 768, 1280):
+    for width in (320, 375, 768, 1024, 1280):
         page.set_viewport_size({"width": width, "height": 800})
         assert width == page.evaluate("document.documentElement.scrollWidth")
 
@@ -207,3 +242,11 @@ def test_a_strip_stands_on_its_axis(opened: Any) -> None:
     for width in (360, 1280):
         (low, left), (high, right), value, found = opened(PAGES[2], width).evaluate(script)
         assert left + (value - low) / (high - low) * (right - left) == pytest.approx(found, abs=1.5)
+
+
+def test_a_name_is_never_squeezed(opened: Any) -> None:
+    """The first column of a forest has room for a word, whatever stands beside it."""
+    script = "Math.min(...[...document.querySelectorAll('.forest tbody th')].map((one) => one.offsetWidth || 999))"
+    for width in (375, 768, 900, 1280):
+        for name in (PAGES[2], PAGES[9]):
+            assert opened(name, width).evaluate(script) >= 100

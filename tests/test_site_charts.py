@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cxrspec.report.site.charts import Scale, bar, curve, forest_scale, icon, on_grid, reference_path, stack, strip
+from cxrspec.report.site.charts import Scale, bar, forest_scale, icon, stack, strip
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda value: round(value, 4))
 
@@ -70,9 +70,8 @@ def test_a_forest_leaves_undefined_ends_out_of_its_axis() -> None:
         strip(entry(), Scale.over([0, 1]), "<&>"),
         bar(1, Scale.over([0, 1]), "<&>"),
         stack({"a": 1, "b": 3}, "<&>"),
-        curve([(0, 0), (1, 1)], "<&>", "<b>", labels=("<x>", "y"), reference=reference_path((0, 0), (1, 1))),
     ],
-    ids=["strip", "bar", "stack", "curve"],
+    ids=["strip", "bar", "stack"],
 )
 def test_every_picture_says_what_it_shows(svg: str) -> None:
     """A picture is an image with a title, and texts cannot break out of it."""
@@ -94,16 +93,3 @@ def test_each_state_has_a_mark_of_its_own(state: str) -> None:
     assert path is not None
     assert state == ElementTree.fromstring(icon(state)).findtext("title")
     assert not any(str(path.get("d")) in icon(other) for other in others)
-
-
-def test_a_grid_keeps_ends_and_corners_only() -> None:
-    """Repeats and points on a straight run go; a turn back along the same line stays."""
-    points = [(0, 0), (0, 0.25), (0, 0.5), (0, 0.5001), (0.5, 0.5), (0.5, 1), (0.5, 0.75), (1, 1)]
-    assert [(0, 0), (0, 0.5), (0.5, 0.5), (0.5, 1), (0.5, 0.75), (1, 1)] == on_grid(points)
-
-
-def test_no_point_of_a_curve_is_finer_than_the_grid() -> None:
-    """However many rows there are, a curve tells at most its grid."""
-    found = on_grid((at / 99_999, (at / 99_999) ** 0.3) for at in range(100_000))
-    assert len(found) <= 801
-    assert found == [(round(x * 400) / 400, round(y * 400) / 400) for x, y in found]

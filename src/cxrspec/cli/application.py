@@ -184,17 +184,21 @@ def chosen(references: list[Reference] | None, every: bool, known: Callable[[], 
 
 def frozen_references(names: list[str] | None, registry: Registry) -> list[Reference]:
     """Return the frozen definitions of what was named, benchmarks or references; all of them without a name."""
-    frozen = registry.frozen()
-    return [one for name in names for one in _named(name, frozen)] if names else frozen
+    return named_references(names, registry.frozen(), kind="frozen benchmark")
 
 
-def _named(name: str, frozen: list[Reference]) -> list[Reference]:
+def named_references(names: list[str] | None, known: list[Reference], *, kind: str = "benchmark") -> list[Reference]:
+    """Return the definitions of what was named, benchmarks or references; all that are known without a name."""
+    return list(dict.fromkeys(one for name in names for one in _named(name, known, kind))) if names else known
+
+
+def _named(name: str, known: list[Reference], kind: str) -> list[Reference]:
     if "@" in name:
         return [parse_definition(name)]
-    found = [one for one in frozen if one.benchmark == name]
+    found = [one for one in known if one.benchmark == name]
     if not found:
-        known = ", ".join(sorted({one.benchmark for one in frozen})) or "none"
-        raise UsageError(f"No frozen benchmark '{name}'; there are {known}.")
+        benchmarks = ", ".join(sorted({one.benchmark for one in known})) or "none"
+        raise UsageError(f"No {kind} '{name}'; there are {benchmarks}.")
     return found
 
 

@@ -15,7 +15,7 @@ from cxrspec.cli.application import (
     ScoredArgument,
     UsageError,
     app,
-    frozen_references,
+    named_references,
     open_registry,
     print_json,
 )
@@ -37,10 +37,10 @@ def report(
     folder are left alone, and pages of systems that are gone stay until you delete them.
     """
     from cxrspec.report import terminal
-    from cxrspec.report.site import write_site
+    from cxrspec.report.site import shown_references, write_site
 
     registry = open_registry()
-    references = frozen_references(names, registry)
+    references = named_references(names, shown_references(registry))
     pages = write_site(references, registry, out.absolute(), terminal.working)
     if as_json:
         print_json(pages)

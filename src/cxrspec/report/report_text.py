@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from cxrspec.errors import Issue
 from cxrspec.report.board import (
+    ANSWER_COUNTS,
     GRADED_HEADING,
     OVERLAP_MEANS,
     agreement_text,
@@ -32,12 +33,6 @@ from cxrspec.report.terminal import add_row, new_table, out, say, show_issues, s
 
 if TYPE_CHECKING:
     from cxrspec.reference import Reference
-
-ANSWER_COUNTS: Final = (
-    *("n_items", "n_positive", "n_negative", "n_said_yes", "n_said_no"),
-    *("n_undecided", "n_refusal", "n_empty", "n_missing", "n_excluded"),
-)
-"""The counts of questions, in the order in which they are shown."""
 
 
 def show_undefined(reference: Reference, report: Mapping[str, Any]) -> None:

@@ -3,6 +3,6 @@
 It computes no score. Templates stand in `templates/`; pictures are inline SVG, coloured by the page's style sheet.
 """
 
-from cxrspec.report.site.build import site_pages, write_site
+from cxrspec.report.site.build import shown_references, site_pages, write_site
 
-__all__ = ["site_pages", "write_site"]
+__all__ = ["shown_references", "site_pages", "write_site"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
@@ -14,13 +14,14 @@ from cxrspec.audit import audit_definition, audit_system
 from cxrspec.description import current_description
 from cxrspec.errors import CxrspecError, Issue, RegistryError
 from cxrspec.files import write_whole
-from cxrspec.lock import Lock
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
 from cxrspec.report import board as boards
 from cxrspec.report.leaderboard import public_leaderboard
-from cxrspec.report.site import content
+from cxrspec.report.readers import of_readers
+from cxrspec.report.site import content, scores
 from cxrspec.report.site.charts import icon
+from cxrspec.report.site.drafts import draft, is_readable
 from cxrspec.report.site.evidence import chain, curves
 from cxrspec.report.site.history import versions
 from cxrspec.report_file import read_report
@@ -43,7 +44,7 @@ def silent(what: str) -> Iterator[None]:
 
 
 def write_site(references: Sequence[Reference], registry: Registry, out: Path, working: Working = silent) -> list[str]:
-    """Write the pages of frozen definitions into a folder and return their places in it.
+    """Write the pages of definitions, frozen or not, into a folder and return their places in it.
 
     Other files of the folder are left alone. The same registry gives the same bytes.
 
@@ -65,6 +66,13 @@ def _is_strange(path: Path) -> bool:
     return path.exists() and not (path.is_file() and MARK in path.read_bytes()[:2000])
 
 
+def shown_references(registry: Registry) -> list[Reference]:
+    """Return every definition version that has a page: the frozen ones, and drafts that `validate` accepts."""
+    frozen = registry.frozen()
+    drafts = [one for one in registry.authored() if one not in frozen and is_readable(one, registry)]
+    return sorted([*frozen, *drafts], key=str)
+
+
 def site_pages(references: Sequence[Reference], registry: Registry, working: Working = silent) -> dict[str, str]:
     """Return the text of every page by its place below the site's folder.
 
@@ -73,22 +81,29 @@ def site_pages(references: Sequence[Reference], registry: Registry, working: Wor
     """
     pages: dict[str, str] = {}
     issues: list[Issue] = []
-    shown: list[dict[str, Any]] = []
+    shown: dict[str, dict[str, Any]] = {}
+    histories: dict[str, list[dict[str, Any]]] = {}
+    frozen = registry.frozen()
     for reference in references:
         try:
             with working(f"drawing {reference}"):
-                for name, text, board in _definition_pages(reference, registry, references):
+                if reference.benchmark not in histories:
+                    histories[reference.benchmark] = versions(reference.benchmark, registry)
+                of_page = {
+                    "reference": reference,
+                    "history": histories[reference.benchmark],
+                    "linked": {one.version for one in references if one.benchmark == reference.benchmark},
+                }
+                draw = _frozen_pages if reference in frozen else _draft_page
+                for name, text, board in draw(reference, registry, of_page):
                     pages[name] = text
-                    shown += [board] if board else []
+                    shown |= {str(reference): board} if board else {}
         except CxrspecError as error:
             issues += error.issues
     if issues:
-        raise RegistryError(issues)
-    benchmarks = [
-        {"name": name, "versions": versions(name, registry)} for name in dict.fromkeys(r.benchmark for r in references)
-    ]
-    by_reference = {board["reference"]: board for board in shown}
-    pages["index.html"] = _rendered("index.html", "index.html", benchmarks=benchmarks, boards=by_reference)
+        raise RegistryError(dict.fromkeys(issues))
+    benchmarks = [{"name": name, "versions": found} for name, found in histories.items()]
+    pages["index.html"] = _rendered("index.html", "index.html", benchmarks=benchmarks, boards=shown)
     return pages
 
 
@@ -98,42 +113,63 @@ def page_of(reference: Reference) -> str:
     return f"{folder}/systems/{reference.system}.html" if reference.system else f"{folder}/index.html"
 
 
-def _definition_pages(
-    reference: Reference, registry: Registry, references: Sequence[Reference]
-) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
-    """Yield (place, text, leaderboard) of a definition's page, and (place, text, None) of the page of each system."""
+Page = tuple[str, str, dict[str, Any] | None]
+"""Place, text, and on the page of a definition what the overview says of it."""
+
+
+def _draft_page(reference: Reference, registry: Registry, of_page: Mapping[str, Any]) -> Iterator[Page]:
+    """Yield the page of a definition that is not frozen: all that it declares, and what it waits for."""
+    given = draft(reference, registry)
+    place = page_of(reference)
+    about = _about(given["definition"], given["description"], {})
+    yield place, _rendered("draft.html", place, **of_page, **{**given, **about}), given
+
+
+def _about(definition: Mapping[str, Any], description: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page of any definition says; `files` is what its lock says of each source's files."""
+    return {
+        "definition": definition,
+        "description": description,
+        "names": content.names(definition),
+        "items_text": content.items_text(definition),
+        "rules": content.rules(definition),
+        "protocols": content.protocols(definition),
+        "metrics": content.metric_rows(definition),
+        "sources": content.sources(definition, description, files),
+    }
+
+
+def _frozen_pages(reference: Reference, registry: Registry, of_page: Mapping[str, Any]) -> Iterator[Page]:
+    """Yield the page of a frozen definition with its leaderboard, and the page of each system that has numbers."""
     lock = registry.read_lock(reference)
     board = public_leaderboard(reference, registry)
     place = page_of(reference)
-    common = {"reference": reference, "lock": lock, "board": board, "restricted": not lock.redistribute}
+    common = {"lock": lock, "board": board, "restricted": not lock.redistribute}
     yield (
         place,
         _rendered(
             "definition.html",
             place,
+            **of_page,
             **common,
-            definition=lock.definition,
-            description=current_description(lock, registry),
+            **_about(lock.definition, current_description(lock, registry), lock.document["sources"]),
             subsets=content.subsets(lock),
-            protocols=content.protocols(lock),
-            metrics=content.metric_rows(lock),
-            sources=content.sources(lock),
-            boards=list(content.board_forests(board)),
+            boards=list(scores.board_protocols(board)),
+            graded=list(boards.graded_rows(board)),
+            agreement=list(boards.agreement_texts(board)),
             unranked=[row for row in board["systems"] if row["state"] not in boards.PLACED],
-            history=versions(reference.benchmark, registry),
-            linked={one.version for one in references if one.benchmark == reference.benchmark},
             chain=chain(audit_definition(reference, registry), restricted=not lock.redistribute),
         ),
-        board,
+        {**board, "leaders": list(scores.leaders(board))},
     )
     for row in board["systems"]:
         if row["state"] in boards.PLACED:
             system = Reference(reference.benchmark, reference.version, system=row["system"])
-            yield page_of(system), _system_page(system, lock, registry, common), None
+            yield page_of(system), _system_page(system, row, registry, {"reference": reference, **common}), None
 
 
-def _system_page(system: Reference, lock: Lock, registry: Registry, common: dict[str, Any]) -> str:
-    name = str(system.system)
+def _system_page(system: Reference, row: Mapping[str, Any], registry: Registry, common: Mapping[str, Any]) -> str:
+    lock, name = common["lock"], row["system"]
     report = read_report(registry, lock.reference, name) or {}
     submission = load_submission(registry, lock.reference, name)
     return _rendered(
@@ -141,10 +177,16 @@ def _system_page(system: Reference, lock: Lock, registry: Registry, common: dict
         page_of(system),
         **common,
         system=name,
+        rank=boards.rank_text(row),
+        reason=row["reason"],
         report=report,
         notes=report["notes"] if lock.redistribute else [],
-        forests=content.score_forests(report),
-        strata=content.strata_forests(report),
+        forests=scores.score_forests(report["scores"]),
+        graded=scores.score_forests(report.get("graded", ())),
+        agreement=boards.agreement_text(report["agreement"]) if report.get("agreement") else "",
+        readers=scores.reader_tables(report["scores"]),
+        reader_signatures=[(one["metric"], one["signature"]) for one in of_readers(report["scores"])],
+        strata=scores.strata_forests(report),
         curves=curves(submission, lock, registry),
         chain=chain(audit_system(lock.reference, name, registry), restricted=not lock.redistribute),
     )
@@ -181,20 +223,8 @@ def _environment() -> Environment:
         "icon": icon,
         "Reference": Reference,
         "reported_text": boards.reported_text,
-        "leaders": leaders,
-        "panel_values": content.panel_values,
+        "panel_values": scores.panel_values,
     }
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["plain"] = lambda name: name.removeprefix("n_").replace("_", " ")
     return environment
-
-
-def leaders(board: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return, per protocol, the system that leads by the first number, with that number."""
-    found = []
-    for protocol in boards.protocols(board):
-        if ranked := boards.ranked(board, protocol):
-            name = boards.metric_names(board, protocol)[0]
-            text = boards.interval_text(ranked[0]["scores"][name])
-            found.append({"protocol": protocol, "system": ranked[0]["system"], "metric": name, "text": text})
-    return found

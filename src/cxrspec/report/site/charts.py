@@ -6,18 +6,17 @@ It draws what it is given. A strip is stretched to its cell of a table: only lin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from cxrspec.report.svg import svg_number
+
 MOST_TICKS: Final = 5
-GRID: Final = 400
-"""A curve keeps its points on a grid of this many cells a side: finer than a screen shows, coarser than a row."""
 
 _LANES: Final = {1: (10.0,), 2: (7.0, 14.0), 3: (4.0, 10.0, 16.0)}  # heights of the intervals in a strip of 20
-_LEFT, _TOP, _SIDE = 38, 8, 174  # of a panel's square, in SVG units
 _MARKS: Final = {
     "held": "M7 12.5l3.5 3.5L17 8.5",
     "broken": "M8 8l8 8M16 8l-8 8",
@@ -34,12 +33,12 @@ class Scale:
     ticks: tuple[float, ...]
 
     @classmethod
-    def over(cls, values: Iterable[float]) -> Scale:
-        """Return the axis that holds all values, with at most `MOST_TICKS` steps between round numbers."""
+    def over(cls, values: Iterable[float], *, whole: bool = False) -> Scale:
+        """Return the axis that holds all values, with at most `MOST_TICKS` steps between round or `whole` numbers."""
         found = list(values) or [0.0, 1.0]
         low, high = min(found), max(found)
         span = (high - low) or abs(high) or 1.0
-        step = _round_step(span / (MOST_TICKS - 1))
+        step = _round_step(max(span / (MOST_TICKS - 1), float(whole)))
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         last += first == last
         ticks = tuple(round(at * step, 10) for at in range(first, last + 1))
@@ -51,7 +50,9 @@ class Scale:
 
     def axis(self, unit: str = "") -> Markup:
         """Return the ticks, each with its unit, as HTML that stands over a stretched strip."""
-        marks = (f'<span style="left:{_number(self.percent(at))}%">{at:g}{escape(unit)}</span>' for at in self.ticks)
+        marks = (
+            f'<span style="left:{_number(self.percent(at))}%">{_tick(at)}{escape(unit)}</span>' for at in self.ticks
+        )
         return Markup(f'<span class="axis" aria-hidden="true">{"".join(marks)}</span>')  # noqa: S704 - only numbers
 
 
@@ -102,72 +103,6 @@ def icon(state: str) -> Markup:
     return _svg(f"icon {name}", "0 0 24 24", state, marks, stretched=False)
 
 
-def curve(
-    points: Sequence[tuple[float, float]], title: str, words: str, *, labels: tuple[str, str], reference: str
-) -> Markup:
-    """Draw a curve in the unit square.
-
-    Args:
-        points: x and y in [0, 1], in the order they are joined.
-        title: what the curve is.
-        words: what it shows, with its numbers.
-        labels: what x and y are.
-        reference: path of a dashed line, as `reference_path` writes it.
-    """
-    described = f"<desc>{escape(words)}</desc>"
-    lines = (f'<path class="chance" d="{reference}"/>', f'<path class="curve" d="{_path(points)}"/>')
-    return _svg("panel", "0 0 220 222", title, [described, *_square(labels), *lines], stretched=False)
-
-
-def reference_path(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return the path of a straight line in the unit square of a panel."""
-    return _path([start, end])
-
-
-def on_grid(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return points moved onto the grid, without repeats and without those that lie on a straight run."""
-    kept: list[tuple[int, int]] = []
-    for x, y in points:
-        cell = (round(x * GRID), round(y * GRID))
-        if kept and kept[-1] == cell:
-            continue
-        if len(kept) > 1 and _is_straight(kept[-2], kept[-1], cell):
-            kept[-1] = cell
-        else:
-            kept.append(cell)
-    return [(x / GRID, y / GRID) for x, y in kept]
-
-
-def _is_straight(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
-    """Say whether going on from b to c keeps the direction from a to b."""
-    first, second = (b[0] - a[0], b[1] - a[1]), (c[0] - b[0], c[1] - b[1])
-    same_way = first[0] * second[0] + first[1] * second[1] > 0
-    return same_way and first[0] * second[1] == first[1] * second[0]
-
-
-def _square(labels: tuple[str, str]) -> Iterable[str]:
-    yield f'<rect class="frame" x="{_LEFT}" y="{_TOP}" width="{_SIDE}" height="{_SIDE}"/>'
-    for tick in (0, 0.5, 1):
-        x, y = _at(tick, tick)
-        yield f'<text x="{_number(x)}" y="{_TOP + _SIDE + 16}" text-anchor="middle">{tick:g}</text>'
-        if tick == 0.5:  # the name of the axis stands beside its middle
-            yield f'<path class="grid" d="M{_number(x)} {_TOP}v{_SIDE}M{_LEFT} {_number(y)}h{_SIDE}"/>'
-        else:
-            yield f'<text x="{_LEFT - 5}" y="{_number(y + 4)}" text-anchor="end">{tick:g}</text>'
-    middle_x, middle_y = _at(0.5, 0.5)
-    yield f'<text x="{_number(middle_x)}" y="{_TOP + _SIDE + 34}" text-anchor="middle">{escape(labels[0])}</text>'
-    turned = f'transform="translate(11 {_number(middle_y)}) rotate(-90)"'
-    yield f'<text {turned} text-anchor="middle">{escape(labels[1])}</text>'
-
-
-def _at(x: float, y: float) -> tuple[float, float]:
-    return _LEFT + x * _SIDE, _TOP + (1 - y) * _SIDE
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{_number(x)} {_number(y)}" for x, y in (_at(*point) for point in points))
-
-
 def _line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
     ends = f'x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}"'
     return f'<line class="{name}" {ends}/>'
@@ -179,6 +114,10 @@ def _svg(name: str, box: str, words: str, marks: Iterable[str], *, stretched: bo
     return Markup(f"{head}{''.join(marks)}</svg>")  # noqa: S704 - the marks hold numbers, the words are escaped
 
 
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if value.is_integer() else f"{value:g}"
+
+
 def _round_step(least: float) -> float:
     """Return the smallest of 1, 2 and 5 times a power of ten that is not below `least`."""
     power: float = 10.0 ** math.floor(math.log10(least))
@@ -186,4 +125,4 @@ def _round_step(least: float) -> float:
 
 
 def _number(value: float) -> str:
-    return f"{round(value, 2):g}"
+    return svg_number(round(value, 2))

@@ -1,145 +1,40 @@
-"""Own what the pages say, as plain values and pictures that the templates lay out. It opens nothing."""
+"""Own what the pages say of a definition, frozen or not: rules, names, subsets, sources, claims. It opens nothing."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from cxrspec.expectations import Expected
 from cxrspec.lock import Lock
-from cxrspec.report import board as boards
-from cxrspec.report.intervals import interval_ends, interval_kind
-from cxrspec.report.site.charts import Scale, bar, forest_scale, stack, strip
+from cxrspec.report.intervals import interval_kind
+from cxrspec.report.site.charts import Scale, bar, stack
 from cxrspec.submission import task_of
 
-CHANCE: Final = {"roc_auc": 0.5}
-"""Kind of number: what a system reaches that knows nothing."""
+Document = Mapping[str, Any]
+
 SHARES: Final = {"positives": "positive", "images_with": "with a box"}
 """Tallies that count items, so that they have a share of the subset; with the word for them."""
-COUNTS: Final = ("n_positive", "n_negative", "n_missing", "n_excluded")
-"""The counts of a finding in the order in which a table shows them; others follow."""
-TOTALS: Final = {"none": "items with none of them"}
+TOTALS: Final = {
+    "none": "items with none of them",
+    "closed": "closed-ended",
+    "open": "open-ended",
+    "yes": "closed-ended that say yes",
+    "no": "closed-ended that say no",
+}
 """Counts whose own name says too little, in words."""
+ROUNDED: Final = "closed_percent"
+"""A share among the tallies, which the counts beside it say exactly."""
 MOST_PARTS: Final = 6
 """A covariate with more values than this is no picture."""
-
-
-def estimate(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a score's value and intervals as texts."""
-    if entry["value"] is None:
-        return {"value": "undefined", "intervals": [], "reason": entry["reason"]}
-    return {
-        "value": f"{entry['value']:.3f}",
-        "intervals": [interval_ends(one) for one in entry["intervals"]],
-        "reason": "",
-    }
-
-
-def interval_kinds(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what each interval of the entries is, in the order of the lanes of a strip."""
-    found: dict[str, None] = {}
-    for entry in entries:
-        found |= dict.fromkeys(interval_kind(one) for one in entry["intervals"])
-    return list(found)
-
-
-def _words(label: str, entry: Mapping[str, Any]) -> str:
-    """Say a score with all its intervals, for those who do not see the strip."""
-    if entry["value"] is None:
-        return f"{label}: undefined ({entry['reason']})"
-    ends = (f"{interval_kind(one)} {interval_ends(one)}" for one in entry["intervals"])
-    return f"{label}: {'; '.join((estimate(entry)['value'], *ends))}"
-
-
-def forest(caption: str, kind: str, rows: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:
-    """Return a forest plot: rows of (label, score, what else the row holds) over one axis."""
-    entries = [entry for _, entry, _ in rows]
-    reference = CHANCE.get(kind)
-    scale = forest_scale(entries, reference)
-    return {
-        "caption": caption,
-        "kind": kind,
-        "axis": scale.axis(),
-        "intervals": interval_kinds(entries),
-        "chance": reference,
-        "rows": [
-            {
-                "label": label,
-                "strip": strip(entry, scale, _words(label, entry), reference),
-                "estimate": estimate(entry),
-                "entry": entry,
-                **more,
-            }
-            for label, entry, more in rows
-        ],
-    }
-
-
-def board_forests(board: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the forests of a leaderboard per protocol; numbers of one kind share an axis and stand together."""
-    kinds = {metric["name"]: metric["kind"] for metric in board["metrics"]}
-    for protocol in boards.protocols(board):
-        ranked = boards.ranked(board, protocol)
-        names = boards.metric_names(board, protocol) if ranked else []
-        groups: dict[str, list[str]] = {}
-        for name in names:
-            groups.setdefault(kinds[name] if boards.is_wide(board, protocol) else name, []).append(name)
-        yield {
-            "protocol": protocol,
-            "forests": [_systems_forest(kinds[group[0]], group, ranked) for group in groups.values()],
-            "signatures": [(row["system"], row["scores"][name]["signature"]) for row in ranked for name in names],
-        }
-
-
-def _systems_forest(kind: str, names: Sequence[str], ranked: list[Mapping[str, Any]]) -> dict[str, Any]:
-    caption = boards.metric_heading(names[0], ranked) if len(names) == 1 else kind
-    rows = [
-        (row["system"], row["scores"][name], {"group": name if len(names) > 1 else "", "row": row})
-        for name in names
-        for row in ranked
-    ]
-    return forest(caption, kind, rows)
-
-
-def score_forests(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one forest per number of a report: the mean, then every finding or question type with its counts."""
-    found = []
-    for score in report["scores"]:
-        rows = [("mean", score, {"is_mean": True}), *((name, one, {}) for name, one in _parts(score).items())]
-        caption = f"{score['metric']} on {score['subset']}"
-        found.append({**forest(caption, score["kind"], rows), "score": score, "counts": _counts(score)})
-    return found
-
-
-def _parts(score: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    found: Mapping[str, Mapping[str, Any]] = score.get("findings") or score.get("question_types") or {}
-    return found
-
-
-def _counts(score: Mapping[str, Any]) -> list[str]:
-    """Return the counts that the parts of a score have, leaving out those that are zero everywhere."""
-    entries = list(_parts(score).values())
-    names = dict.fromkeys(key for entry in entries for key in entry if key.startswith("n_") and key != "n_items")
-    ordered = sorted(names, key=lambda name: (COUNTS.index(name) if name in COUNTS else len(COUNTS), name))
-    return [name for name in ordered if any(entry.get(name) for entry in entries)]
-
-
-def panel_values(report: Mapping[str, Any], subset: str, kind: str) -> Mapping[str, str]:
-    """Return the values of a kind of number that stand over the curves of a subset; empty texts where it has none."""
-    scores = [_parts(one) for one in report["scores"] if (one["subset"], one["kind"]) == (subset, kind)]
-    found = {name: estimate(entry)["value"] for name, entry in (scores[0] if scores else {}).items()}
-    return defaultdict(str, found)
-
-
-def strata_forests(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one forest per number and covariate of a report that has values per stratum."""
-    found = []
-    for score in report["scores"]:
-        for covariate, strata in (score.get("strata") or {}).items():
-            levels = boards.strata_in_order(strata)
-            rows = [("all", score, {"is_mean": True}), *((level, strata[level], {}) for level in levels)]
-            found.append(forest(f"{score['metric']} on {score['subset']} by {covariate}", score["kind"], rows))
-    return found
+NAMED: Final = {"findings": "Findings", "question_types": "Question types", "conditions": "Conditions"}
+"""Fields that give names of ours to the sources' own words, with their headings."""
+COMMON: Final = ("seed", "sources", "items", "splits", "subsets", "protocols", "metrics", "task")
+"""Fields that every definition has, which stand in sections of their own."""
+FACTS: Final = ("kind", "package", "version", "repository", "revision", "sha256", "doi", "licence", "attribution")
+"""What is said of a source, in this order; the rest follows."""
+SHOWN_TEXTS: Final = 40
+"""A longer list of texts is cut, and its length told."""
 
 
 def subsets(lock: Lock) -> list[dict[str, Any]]:
@@ -152,10 +47,11 @@ def subsets(lock: Lock) -> list[dict[str, Any]]:
             "digest": subset["digest"],
             "items": subset["items"],
             "groups": subset["groups"],
+            "rule": selection_rule(lock.definition["subsets"][name]),
             "totals": {
                 TOTALS.get(key, key.replace("_", " ")): subset[key]
                 for key, by in tallies.items()
-                if not by and key in subset
+                if not by and key in subset and key != ROUNDED
             },
             "tables": [
                 table for kind in dict.fromkeys(filter(None, tallies.values())) for table in _tallied(lock, name, kind)
@@ -176,7 +72,7 @@ def _tallied(lock: Lock, name: str, kind: str) -> Iterator[dict[str, Any]]:
     drawn = next((key for key in SHARES if key in found), next(iter(found)))
     total = subset["items"] if drawn in SHARES else None
     most = max(found[drawn].values()) / (total or 1)
-    scale = Scale.over([0.0, 100 * most if total else most])
+    scale = Scale.over([0.0, 100 * most if total else most], whole=not total)
     rows = []
     for label in dict.fromkeys(label for counts in found.values() for label in counts):
         count = found[drawn].get(label, 0)
@@ -206,14 +102,47 @@ def _covariates(subset: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"name": name, "stack": stack(counts, f"{name}: {words}"), "parts": parts}
 
 
-def protocols(lock: Lock) -> list[dict[str, Any]]:
+def selection_rule(subset: Document) -> str:
+    """Write how a subset is chosen, as the definition declares it."""
+    rule = f"chosen from {words_of(subset['pool']) or 'all items'}; {words_of(subset['select'])}"
+    if "disjoint_from" in subset:
+        rule += f"; shares no {subset['disjoint_by']} with {subset['disjoint_from']}"
+    return rule
+
+
+def protocols(definition: Document) -> list[dict[str, Any]]:
     """Return each protocol's settings; what is set per finding, such as prompts, as a table."""
     found = []
-    for name, settings in lock.definition.get("protocols", {}).items():
+    for name, settings in definition.get("protocols", {}).items():
         tables = {key: value for key, value in settings.items() if _is_table(value)}
-        plain = {key: words_of(value) for key, value in settings.items() if key not in tables}
+        plain = {_plain(key): words_of(value) for key, value in settings.items() if key not in tables}
         found.append({"name": name, "settings": plain, "tables": [_table(key, rows) for key, rows in tables.items()]})
     return found
+
+
+def rules(definition: Document) -> dict[str, str]:
+    """Return the task's own fields in words: encodings, columns, phrases, readers, frames."""
+    return {_plain(key): words_of(value) for key, value in definition.items() if key not in COMMON and key not in NAMED}
+
+
+def names(definition: Document) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return (heading, [(our name, the source's words)]) of what the definition names."""
+    return [
+        (heading, [(ours, words_of(theirs)) for ours, theirs in definition[key].items()])
+        for key, heading in NAMED.items()
+        if definition.get(key)
+    ]
+
+
+def items_text(definition: Document) -> str:
+    """Say what an item is, and what makes a group."""
+    unit, group = definition["items"]["unit"], definition["items"].get("group_id", {})
+    by = f"a value of {group['column']}" if "column" in group else f"what {group.get('pattern')} finds in the item id"
+    return f"One item is one {unit}; a group is what shares {by}."
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _is_table(value: Any) -> bool:
@@ -227,39 +156,86 @@ def _table(name: str, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def words_of(value: Any) -> str:
-    """Write a plain value as a person reads it."""
+    """Write a plain value as a person reads it; a column is its name, a flag that is set its own."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {words_of(one)}" for key, one in value.items())
+        if set(value) == {"column"}:
+            return str(value["column"])
+        return ", ".join(_plain(key) if one is True else f"{_plain(key)}: {_inner(one)}" for key, one in value.items())
     if isinstance(value, list):
-        return ", ".join(map(words_of, value))
+        more = f" and {len(value) - SHOWN_TEXTS:,} more" if len(value) > SHOWN_TEXTS else ""
+        return ", ".join(map(_inner, value[:SHOWN_TEXTS])) + more
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def sources(lock: Lock) -> list[dict[str, Any]]:
-    """Return the sources with their pins, licences and files."""
-    described = lock.document["description"].get("sources", {})
-    found = []
-    for name, files in lock.document["sources"].items():
-        pins = {key: value for key, value in lock.definition["sources"][name].items() if key != "files"}
-        said = {key: value for key, value in described.get(name, {}).items() if key != "files"}
-        said.pop("redistribute", None)
-        facts = {key.replace("_", " "): words_of(value) for key, value in {**pins, **said}.items()}
-        found.append({"name": name, "facts": facts, "files": files})
-    return found
+def _inner(value: Any) -> str:
+    """Write a value inside another: what has several parts stands in parentheses."""
+    words = words_of(value)
+    several = isinstance(value, Mapping | list) and len(value) > 1
+    return f"({words})" if several else words
 
 
-def metric_rows(lock: Lock) -> list[dict[str, str]]:
-    """Return the metrics as they are declared, with their intervals in words."""
+def sources(definition: Document, description: Document, found: Document) -> list[dict[str, Any]]:
+    """Return the sources with their pins, licences and files; `found` is what a lock says of each file."""
+    listed = []
+    for name, pinned in definition["sources"].items():
+        described = description.get("sources", {}).get(name, {})
+        said = {key: value for key, value in {**pinned, **described}.items() if key not in ("files", "redistribute")}
+        ordered = sorted(said.items(), key=lambda one: FACTS.index(one[0]) if one[0] in FACTS else len(FACTS))
+        told, frozen = described.get("files", {}), found.get(name, {})
+        files = {
+            file: {**pinned["files"].get(file, {}), **told.get(file, {}), **frozen.get(file, {})}
+            for file in {**pinned["files"], **frozen}
+        }
+        listed.append(
+            {
+                "name": name,
+                "facts": {_plain(key): words_of(value) for key, value in ordered},
+                "restricted": described.get("redistribute") is False,
+                "files": {file: _file(one) for file, one in files.items()},
+            }
+        )
+    return listed
+
+
+def _file(one: Document) -> dict[str, Any]:
+    """Return a file's place, proof, size and sha256; shards that nobody has named are said by their pattern."""
+    place = one.get("path") or one.get("url") or words_of(one.get("shards", []))
+    if "match" in one:
+        place = f"{one['count']} shards, not named, of {one['match']}"
+    return {"place": place, "proof": one.get("proof"), "size": one.get("size"), "sha256": one.get("sha256")}
+
+
+def metric_rows(definition: Document) -> list[dict[str, str]]:
+    """Return the metrics as they are declared, with their settings and intervals in words."""
+    apart = ("name", "kind", "protocol", "subset", "interval")
     return [
         {
             "name": metric["name"],
-            "kind": metric.get("kind", ""),
-            "protocol": metric.get("protocol", ""),
-            "average": metric.get("average", ""),
+            "kind": metric["kind"],
+            "protocol": metric["protocol"],
             "subset": metric.get("subset", "test"),
+            "settings": words_of({key: value for key, value in metric.items() if key not in apart}),
             "intervals": "; ".join(map(interval_kind, metric.get("interval") or ())),
         }
-        for metric in lock.definition["metrics"]
+        for metric in definition.get("metrics", ())
     ]
+
+
+def claims(expect: Document) -> Iterator[tuple[str, str, str]]:
+    """Yield (what is counted, the number as claimed, what is noted) of everything that a publisher claims."""
+    for name, expected in sorted(expect.items()):
+        yield from _claims(name, expected)
+
+
+def _claims(path: str, expected: Document) -> Iterator[tuple[str, str, str]]:
+    if set(expected) & set(Expected.model_fields):
+        claim = Expected.model_validate(expected)
+        yield path, str(claim), claim.note or ""
+        return
+    for key, inner in expected.items():
+        if key == "cells":
+            yield f"{path}, published cells", f"{len(inner):,} items", ""
+        else:
+            yield from _claims(path if key == "tallies" else f"{path}, {_plain(key)}", inner)

@@ -5,21 +5,21 @@ Where a source may not be passed on, neither curves nor texts that may name rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+from markupsafe import Markup
 
 from cxrspec.audit import Audit
 from cxrspec.curves import curves_of
 from cxrspec.errors import CxrspecError
 from cxrspec.lock import Lock
 from cxrspec.registry import Registry
-from cxrspec.report.site.charts import curve, on_grid, reference_path
+from cxrspec.report.curves import CURVES, legend_keys, panel_picture
 from cxrspec.submission import Submission
 from cxrspec.tasks import Curves
 
 WITHHELD: Final = "Left out: a source may not be passed on, and a curve of few items shows single ones"
-_ROC_LABELS: Final = ("1 − specificity", "sensitivity")
-_PR_LABELS: Final = ("recall", "precision")
 
 
 def chain(audit: Audit, *, restricted: bool) -> list[dict[str, str]]:
@@ -38,48 +38,24 @@ def chain(audit: Audit, *, restricted: bool) -> list[dict[str, str]]:
 def curves(submission: Submission, lock: Lock, registry: Registry) -> dict[str, Any]:
     """Return the curves of a submission by subset and finding, or why there are none."""
     if not lock.redistribute:
-        return {"subsets": {}, "missing": WITHHELD}
+        return {"subsets": {}, "keys": [], "missing": WITHHELD}
     try:
         found = curves_of(submission, lock, registry) or {}
     except CxrspecError as error:
-        return {"subsets": {}, "missing": f"Not drawn: {error.issues[0]}"}
-    drawn = {subset: [_panels(name, one) for name, one in findings.items()] for subset, findings in found.items()}
-    kept = {name: panels for name, panels in drawn.items() if panels}
-    return {"subsets": kept, "missing": "" if kept else "A protocol without a ranking has no curves"}
+        return {"subsets": {}, "keys": [], "missing": f"Not drawn: {error.issues[0]}"}
+    kept = {name: findings for name, findings in found.items() if findings}
+    return {
+        "subsets": {name: [_panels(*one) for one in findings.items()] for name, findings in kept.items()},
+        "keys": [(Markup(key), words) for key, words in legend_keys(_every(kept))],  # noqa: S704 - words are escaped
+        "missing": "" if kept else "A protocol without a ranking has no curves",
+    }
+
+
+def _every(found: Mapping[str, Mapping[str, Curves]]) -> Iterator[Curves]:
+    return (one for findings in found.values() for one in findings.values())
 
 
 def _panels(finding: str, curves: Curves) -> dict[str, Any]:
     """Draw both curves of a finding."""
-    points = curves.points
-    n_positive, n_negative = (int(counts[-1]) for counts in (points.true_positives, points.false_positives))
-    share = n_positive / (n_positive + n_negative)
-    counts = f"{n_positive:,} positive of {n_positive + n_negative:,} items"
-    diagonal, level = reference_path((0, 0), (1, 1)), reference_path((0, share), (1, share))
-    rates = zip(points.false_positive_rate, points.true_positive_rate, strict=True)
-    steps = _steps(zip(points.true_positive_rate[1:], points.precision[1:], strict=True))
-    return {
-        "finding": finding,
-        "roc": curve(
-            on_grid(rates),
-            f"ROC curve of {finding}",
-            f"{counts}; the dashed diagonal is chance",
-            labels=_ROC_LABELS,
-            reference=diagonal,
-        ),
-        "pr": curve(
-            on_grid(steps),
-            f"Precision-recall curve of {finding}",
-            f"{counts}; the dashed line is their share, {share:.3f}",
-            labels=_PR_LABELS,
-            reference=level,
-        ),
-    }
-
-
-def _steps(points: Iterator[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Yield the steps whose area is average precision: each precision holds from the recall before it to its own."""
-    before = 0.0
-    for recall, precision in points:
-        yield before, precision
-        yield recall, precision
-        before = recall
+    roc, pr = (Markup(panel_picture(one, finding, curves)) for one in CURVES)  # noqa: S704 - words are escaped
+    return {"finding": finding, "roc": roc, "pr": pr}

@@ -1,13 +1,18 @@
-"""Own the versions of a benchmark as the site shows them: what each changed, and which commit froze it."""
+"""Own the versions of a benchmark as the site shows them: what each changed, with what verdict, and who froze it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
+from cxrspec.comparison.history import Node, version_tree
+from cxrspec.description import current_description
 from cxrspec.errors import DefinitionError
 from cxrspec.loader import load_definition
-from cxrspec.reference import Reference
 from cxrspec.registry import Registry
+
+STATES: Final = {"authored": "not frozen"}
+"""States that a page calls otherwise."""
 
 
 def versions(benchmark: str, registry: Registry) -> list[dict[str, Any]]:
@@ -16,45 +21,32 @@ def versions(benchmark: str, registry: Registry) -> list[dict[str, Any]]:
     Raises:
         RegistryError: if a lock is damaged, or git cannot tell what froze it.
     """
-    frozen = {one for one in registry.frozen() if one.benchmark == benchmark}
-    authored = {one for one in registry.authored() if one.benchmark == benchmark}
-    found = {
-        one.version: _frozen(one, registry) if one in frozen else _authored(one, registry)
-        for one in sorted(frozen | authored, key=str)
+    return [one for root in version_tree(benchmark, registry) for one in _line(root, registry)]
+
+
+def _line(node: Node, registry: Registry) -> Iterator[dict[str, Any]]:
+    """Yield a version, then those that supersede it."""
+    found = node.comparison
+    yield {
+        "version": node.reference.version,
+        "state": STATES.get(node.state, node.state),
+        "title": _title(node, registry),
+        "supersedes": node.supersedes,
+        "change": node.change,
+        "commit": node.commit[:12] if node.commit else None,
+        "subsets": node.subset_ids,
+        "verdict": found.verdict.verdict if found else None,
+        "why": "; ".join(found.verdict.why) if found else "",
+        "bump": found.bump.verdict if found else None,
     }
-    return sorted(found.values(), key=lambda one: (_ancestors(one, found), one["version"]))
+    for child in node.children:
+        yield from _line(child, registry)
 
 
-def _frozen(reference: Reference, registry: Registry) -> dict[str, Any]:
-    lock = registry.read_lock(reference)
-    commit = registry.git.first_commit(registry.lock_path(reference))
-    description = lock.document["description"]
-    return {
-        "version": reference.version,
-        "state": "frozen",
-        "title": description.get("title", ""),
-        "supersedes": lock.document.get("supersedes"),
-        "change": description.get("change"),
-        "commit": commit.id[:12] if commit else None,
-        "subsets": lock.subset_ids,
-    }
-
-
-def _authored(reference: Reference, registry: Registry) -> dict[str, Any]:
-    """Return a version that nothing can be scored against yet; one that is faulty is shown as such."""
-    path = registry.spec_path(reference)
-    found: dict[str, Any] = {"version": reference.version, "state": "not frozen", "title": "", "subsets": {}}
+def _title(node: Node, registry: Registry) -> str:
+    if node.state == "frozen":
+        return str(current_description(registry.read_lock(node.reference), registry).get("title", ""))
     try:
-        definition = load_definition(path, shown_as=registry.name(path))
+        return load_definition(registry.spec_path(node.reference)).title if node.state == "authored" else ""
     except DefinitionError:
-        return {**found, "state": "faulty", "supersedes": None, "change": None, "commit": None}
-    said = {"supersedes": definition.supersedes, "change": definition.change, "commit": None}
-    return {**found, **said, "title": definition.title}
-
-
-def _ancestors(version: dict[str, Any], known: dict[str, dict[str, Any]]) -> tuple[str, ...]:
-    """Return the chain of versions that lead to this one, oldest first; a circle ends where it closes."""
-    line = [version["version"]]
-    while (before := known.get(line[0], {}).get("supersedes")) and before not in line:
-        line.insert(0, before)
-    return tuple(line)
+        return ""
