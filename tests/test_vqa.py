@@ -84,12 +84,53 @@ def test_closed_ended_are_those_whose_reference_begins_with_yes_or_no(small: Que
     assert {"edema": 2, "pneumothorax": 1} == counts["cases"]
 
 
-BY_COLUMN = ("{by: leading_yes_no}", "{by: column, column: question_type, one_of: Presence}")
+BY_COLUMN = ("{by: leading_yes_no}", "{by: column, column: question_type, one_of: presence, open: [Location, SIZE]}")
 
 
 def test_a_column_may_say_which_are_closed_ended(small: Questions) -> None:
     """Where the file says it, the file decides."""
     assert 4 == small.freeze(ROWS, BY_COLUMN).lock.subsets["test"]["closed"]
+
+
+@pytest.mark.parametrize("cell", ["Colour", "", "Presence?"])
+def test_a_cell_that_says_neither_closed_nor_open_is_refused(small: Questions, cell: str) -> None:
+    """Nothing is taken as open-ended silently; the message has the cell and what is declared."""
+    changes = (BY_COLUMN, ("question_types: {presence: Presence, location: Location, size: Size}\n", ""),
+               (", question_type: question_type", ""))  # fmt: skip
+    message = refusal(lambda: small.freeze(with_row(3, question_type=cell), *changes))
+    assert f"'{cell}' says neither closed- nor open-ended; declared are one_of presence and open Location" in message
+
+
+def test_the_open_cells_are_declared(small: Questions) -> None:
+    """A rule by column names both kinds of cells, and no cell for both."""
+    assert "cells that say open-ended" in refusal(
+        lambda: small.freeze(ROWS, (BY_COLUMN[0], BY_COLUMN[1].replace(", open: [Location, SIZE]", "")))
+    )
+    assert "cannot say both" in refusal(
+        lambda: small.freeze(ROWS, (BY_COLUMN[0], BY_COLUMN[1].replace("SIZE", "PRESENCE")))
+    )
+
+
+@pytest.mark.parametrize("answer", ["-", "...", "\u2014", "?"])
+def test_v3_a_reference_without_a_word_is_refused(small: Questions, answer: str) -> None:
+    """V3: it reads as empty, so an empty answer would be right; whatever the rule says of the question."""
+    for changes in ((), (BY_COLUMN,)):
+        message = refusal(lambda changes=changes: small.freeze(with_row(0, answer=answer), *changes))
+        assert "the answer has no word" in message
+        assert "s1-q02" in message
+
+
+def test_what_says_neither_is_never_right(small: Questions) -> None:
+    """A lock that was frozen with such a reference scores an empty answer as wrong."""
+    from cxrspec.digest import Table
+    from cxrspec.submission import task_of
+    from cxrspec.tasks import EvaluationInput
+
+    task = task_of(small.freeze().lock)
+    columns = [["a", "b"], ["1", "1"], ["Is it?", "Is it?"], ["-", "Maybe"], ["1", "1"], ["", ""], ["", ""], ["", ""]]
+    table = Table.sorted(("item_id", "group_id", *task.column_names), columns)
+    found = task.evaluate(EvaluationInput("answers", 1, {"test": table}, {"test": ["", "perhaps"]}))
+    assert [0.0, 0.0] == [one["value"] for one in found.scores if one["kind"] == "accuracy"]
 
 
 @pytest.mark.parametrize("answer", ["left", "Absent", "Yes and no", "none"])
@@ -463,7 +504,7 @@ def test_a_constant_reading_does_not_depend_on_the_reference(small: Questions) -
         ("affirmative: [there is", 'affirmative: ["?"', "no word in '?'"),
         ("size: Size}", "size: [Size, Location]}", "'Location' names both location and size"),
         (", condition: condition", "", "columns.condition and conditions go together"),
-        ("{by: leading_yes_no}", "{by: column}", "column and one_of belong to 'by: column'"),
+        ("{by: leading_yes_no}", "{by: column}", "column, one_of (closed-ended) and open belong to 'by: column'"),
         ("  test: {pool", "  other: {pool", "a metric scores 'test' unless it names a subset"),
     ],
 )

@@ -151,7 +151,8 @@ class _Scored:
         graded = np.array([grades.by_item.get(item, 0.0) if grades else 0.0 for item in self.table.item_ids])
         if metric.kind == "mean_grade":
             return Values(graded, [("open-ended question", opened)])
-        right = (self.read(metric.reading or "strict") == self.wanted).astype(np.float64)
+        decided = np.isin(self.wanted, ("yes", "no"))  # what says neither is never right, whatever it is compared with
+        right = ((self.read(metric.reading or "strict") == self.wanted) & decided).astype(np.float64)
         if metric.kind == "overall_grade":
             everything = np.ones(len(self.table), dtype=np.bool_)
             return Values(np.where(closed, right, graded), [("question", everything)])

@@ -27,6 +27,10 @@ def check_questions(
             message = f"columns.{role} and {names} go together: one has no use without the other"
             yield FieldIssue((names,), "reference-conflict", message, "Give both, or leave both out")
         yield from _check_spellings(names, mapping_at(document, names))
+    closed = mapping_at(document, "closed_ended")
+    if closed.get("by") == "column" and closed.get("open") is None:
+        message = "the cells that say open-ended are not declared, and nothing is taken as open-ended silently"
+        yield FieldIssue(("closed_ended", "open"), "field-missing", message, "Write them beside one_of, as open: [...]")
     yield from _check_phrases(mapping_at(document, "phrases"))
     yield from _check_metrics(metrics, declared["subset"], closed_kinds)
 
