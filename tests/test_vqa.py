@@ -418,13 +418,41 @@ def test_a_question_type_without_such_questions_is_undefined(small: Questions) -
 
 
 def test_an_undefined_score_is_null_with_its_reason(small: Questions) -> None:
-    """No closed-ended question at all: no accuracy, no interval, and the command would exit with 1."""
+    """No reference answer of no: no balanced accuracy, no interval, and the command would exit with 1."""
+    from cxrspec.report_file import is_undefined
+
+    small.freeze([(*row[:6], row[6].replace("No", "Yes")) for row in ROWS])
+    found = small.scores()["closed_balanced_accuracy"]
+    assert (None, "no closed-ended question answered no") == (found["value"], found["reason"])
+    assert is_undefined(small.score())
+
+
+def test_metrics_of_questions_that_a_subset_lacks_fail_nothing(small: Questions) -> None:
+    """No closed-ended question at all: no accuracy, with the reason, and no system is to blame for it."""
     from cxrspec.report_file import is_undefined
 
     small.freeze([(*row[:6], "it is small") for row in ROWS])
-    found = small.scores()
-    assert (None, "no closed-ended question") == (found["closed_accuracy"]["value"], found["closed_accuracy"]["reason"])
-    assert is_undefined(small.score())
+    found = small.scores()["closed_accuracy"]
+    assert (None, "no closed-ended question", False) == (found["value"], found["reason"], found["applies"])
+    assert not is_undefined(small.score())
+
+
+def test_where_nothing_is_open_ended_no_grades_are_needed(small: Questions) -> None:
+    """All closed-ended: the overall grade is the share of right answers, nothing waits for a grader, nothing fails."""
+    from cxrspec.report.leaderboard import leaderboard
+    from cxrspec.report_file import is_undefined
+
+    small.freeze([(*row[:6], row[6] if row[4] == "Presence" else "Yes") for row in ROWS])
+    found = small.scores(answers_csv(dict.fromkeys(ANSWERS, "yes")))
+    assert pytest.approx(5 / 7) == found["overall_grade"]["value"] == found["closed_accuracy"]["value"]
+    assert "read as yes or no" == found["overall_grade"]["basis"]
+    for name in ("open_exact_match", "open_token_f1", "open_mean_grade"):
+        assert (None, "no open-ended question") == (found[name]["value"], found[name]["reason"])
+    report = small.score()
+    assert not is_undefined(report)
+    assert not any("nobody has graded" in note for note in report["notes"])
+    row = leaderboard(SMALL, small.registry)["systems"][0]
+    assert ("scored", found["overall_grade"]["value"]) == (row["state"], row["scores"]["overall_grade"]["value"])
 
 
 def test_v1_longer_answers_gain_nothing(small: Questions) -> None:

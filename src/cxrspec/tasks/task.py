@@ -257,8 +257,11 @@ class Task(Fields):
         return set()
 
     @abstractmethod
-    def reported_metrics(self) -> list[dict[str, str]]:
-        """Return name, kind, protocol and average of every number that a report holds, in the order of the report."""
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
+        """Return name, kind, protocol and average of every number that a report holds, in the order of the report.
+
+        `counts` are those of every subset in the lock, on which it may depend which numbers there are.
+        """
 
     def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
         """Return the pairs of item and finding that heatmaps or boxes must be for; none where a row is an item."""

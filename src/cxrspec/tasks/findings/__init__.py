@@ -265,7 +265,7 @@ class FindingsTask(NamedFindings):
     def _ranking_metrics(self) -> list[Metric]:
         return [metric for metric in self.metrics if isinstance(metric, Metric)]
 
-    def reported_metrics(self) -> list[dict[str, str]]:
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
         """Return the metrics as they are declared: each is one number."""
         return [
             {"name": one.name, "kind": one.kind, "protocol": one.protocol, "average": one.average}
