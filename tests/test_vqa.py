@@ -287,6 +287,13 @@ def test_other_column_names_are_refused_with_the_mapping_to_edit(published: Ques
         assert place in message
 
 
+def test_only_fields_that_name_columns_are_named_for_a_missing_one(small: Questions) -> None:
+    """A column that is called as the unit is: `items.unit` holds the same word and names no column."""
+    message = refusal(lambda: small.freeze(tsv(ROWS, [name.replace("question", "q") for name in HEADER])))
+    (line,) = [line for line in message.splitlines() if "no column 'question'" in line]
+    assert line.endswith("where the definition names it: columns.question.column, items.item_id.numbered_by")
+
+
 NAMESAKES = (
     "10.13026/cvsk-ny21",
     "MIMIC-Ext-MIMIC-CXR-VQA (Bae et al.)",

@@ -36,6 +36,8 @@ class Grader(Fields):
 
     @model_validator(mode="after")
     def _whole(self) -> Grader:
+        if not self.name.strip():
+            raise ValueError("a grader needs a name; this one is blank")
         if (self.kind == "judge") != (self.prompt_sha256 is not None):
             raise ValueError("a judge needs prompt_sha256, and a human grader has none")
         return self
