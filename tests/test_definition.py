@@ -151,7 +151,7 @@ def read() -> dict[str, Any]:
     document["labels"] |= {"majority_of": "reference"}
     document["readers"] = {
         "comparison": {"bc4": "tiny/readers"},
-        "reference": {"bc1": "tiny/labels", "bc2": "tiny/numbers", "bc3": "tiny/test_list"},
+        "reference": {"bc1": "tiny/labels", "bc2": "url", "bc3": "tiny/test_list"},
     }
     document["metrics"].append(dict(READERS_METRIC))
     document["metrics"][0]["interval"] = [INTERVAL, {"method": "delong", "level": 0.95}]

@@ -131,7 +131,9 @@ def _read(registry: Registry, path: Path, record: GradeRecord, task: Task, items
     place = path.with_name(record.grades.file)
     where = registry.name(place)
     if not place.is_file():
-        raise RegistryError(Issue("table-missing", where, "is not on this machine", "Run 'dvc pull'"))
+        reference = Reference.parse(record.reference)
+        hint = registry.way_back(reference, again="'cxrspec grade' with the graded sheet")
+        raise RegistryError(Issue("table-missing", where, "is not on this machine", hint))
     data = place.read_bytes()
     if (found := sha256_hex(data)) != record.grades.sha256:
         message = f"has sha256 {short_id(found)}..., {path.name} says {short_id(record.grades.sha256)}..."

@@ -239,6 +239,10 @@ class Task(Fields):
         """Return what an author should know of choices that were written in short."""
         return []
 
+    def distinct_sources(self) -> Mapping[str, str]:
+        """Return sources that must hold different files, by what messages call each; checked when they are opened."""
+        return {}
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """Return (fitted on, scored on) of subsets that must not share a group."""
         return set()

@@ -233,6 +233,12 @@ class FindingsTask(NamedFindings):
         probe = self.protocols.probe
         return policy_notes(probe.uncertain) if probe and probe.uncertain else []
 
+    def distinct_sources(self) -> Mapping[str, str]:
+        """Return the sources of the labels and of every reader."""
+        if self.readers and isinstance(self.labels, ColumnLabels):
+            return self.readers.sources(self.labels.source or "")
+        return {}
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """A probe's training subset shares no group with what the probe is scored on."""
         probe = self.protocols.probe
