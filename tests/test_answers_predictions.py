@@ -55,12 +55,38 @@ def test_blanks_and_composition_of_a_question_never_matter(small: Questions) -> 
 
 
 def test_parquet_is_read_too(small: Questions) -> None:
-    """Types and nulls of a Parquet file: a null is an empty answer."""
-    stream = io.BytesIO()
-    answers = [None if item == "s1-q01" else answer for item, answer in ANSWERS.items()]
-    parquet.write_table(pa.table({"item_id": list(ANSWERS), "answer": answers}), stream)
-    found = small.scores(stream.getvalue())["closed_accuracy"]
+    """The same answers from Parquet, an empty one among them, have the same scores."""
+    answers = ANSWERS | {"s1-q01": ""}
+    found = small.scores(as_parquet(list(answers), list(answers.values())))["closed_accuracy"]
     assert (0.25, 1) == (found["value"], found["n_empty"])
+
+
+def as_parquet(items: list[str], answers: list[object]) -> bytes:
+    """Return answers as a Parquet file."""
+    stream = io.BytesIO()
+    parquet.write_table(pa.table({"item_id": items, "answer": answers}), stream)
+    return stream.getvalue()
+
+
+def test_a_null_is_no_answer(small: Questions) -> None:
+    """Nothing is filled in: the rows are counted and named."""
+    data = as_parquet(list(ANSWERS), [None if at in (0, 3) else "yes" for at in range(len(ANSWERS))])
+    message = refusal(lambda: small.submit(data))
+    assert "no answer (null) in 2 rows, of s1-q01, s2-q01. Answer every question" in message
+
+
+def test_a_null_for_a_question_of_another_split_is_left_aside(small: Questions) -> None:
+    """Only what is scored must be answered."""
+    data = as_parquet([*ANSWERS, "s4-q01"], [*ANSWERS.values(), None])
+    assert any("left aside" in note for note in small.submit(data))
+
+
+@pytest.mark.parametrize(("value", "text", "kind"), [(True, "1", "bool"), (2.5, "2.5", "double"), (3, "3", "int64")])
+def test_answers_that_are_no_texts_are_noted(small: Questions, value: object, text: str, kind: str) -> None:
+    """What they are stored as, and the text that is read."""
+    first = small.submit(as_parquet(list(ANSWERS), [value] * len(ANSWERS)))[0]
+    assert f"a.tsv column 'answer': the answers are stored as {kind}, and read as" in first
+    assert first.endswith(f"'{text}'")
 
 
 @pytest.mark.parametrize("text", ["None", "N/A", "nan", "null", "NULL", "0"])

@@ -83,6 +83,7 @@ TEMPLATES = [
     ("Consolidation OR Pneumonia", "presence", "any sign of pneumonia?"),
     ("cardiomegaly", "presence", "presence of cardiomegaly?"),
     ("cardiomegaly", "severity", "severity of cardiomegaly?"),
+    ("No Finding", "presence", "is it a normal film?"),
     ("", "presence", "is anything abnormal?"),
     ("", "presence", "is there any device?"),
 ]  # fmt: skip
@@ -384,6 +385,15 @@ def test_a_faulty_template_is_refused(made: Made, line: str, message: str) -> No
     assert message in refusal(lambda: made.questions(f"condition,question_type,question\n{line}\n"))
 
 
+def test_every_case_is_asked_about_what_it_was_chosen_for(made: Made) -> None:
+    """A condition without a template is refused with its cases: 3 for no finding; 3 and 1 for a lung lesion."""
+    made.freeze()
+    kept = [row for row in TEMPLATES if row[0] not in ("Lung Lesion", "No Finding")]
+    message = refusal(lambda: made.questions(csv(kept)))
+    assert "no template of condition 'lung_lesion', for which 4 cases were chosen" in message
+    assert "no template of condition 'no_finding', for which 3 cases were chosen" in message
+
+
 def test_questions_are_asked_about_cases_only(made: Made, tmp_path: Path) -> None:
     """A definition of another task, or a subset that is not selected per condition, says nothing to ask about."""
     from project import REF, frozen_project
@@ -444,7 +454,9 @@ def test_a_question_set_is_built_frozen_scored_and_audited(made: Made) -> None:
     """`mimic-cxr-vqa-like`, from label table and templates to an audited number."""
     project = Project(made.root)
     assert 0 == project.run("freeze", str(CASES)).code
-    ran = project.run("questions", str(CASES), "--templates", "templates.csv", "--to", "asked.tsv")
+    asked = ("questions", str(CASES), "--templates", "templates.csv", "--to", "asked.tsv")
+    ran = project.run(*asked)
+    assert f"wrote {project.run(*asked, '--json').json['n_questions']} questions" in ran.out
     assert "their answers are for a radiologist to write" in ran.out
     header, *rows = [tuple(line.split("\t")) for line in (made.root / "asked.tsv").read_text().splitlines()]
     made.put("answered.tsv", tsv(answered(rows), header))

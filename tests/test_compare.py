@@ -171,6 +171,19 @@ def test_probes_are_compared_after_one_fit_each(project: Project) -> None:
     assert project.score("two").report["scores"][0]["value"] == shown["metrics"][0]["mean"]["second"]
 
 
+def test_no_test_is_claimed_where_none_is_made(tmp_path: Path) -> None:
+    """A metric with DeLong's interval alone has no resamples: its mean is not tested, and that is said."""
+    made = competition(tmp_path, {}, **{"      - {method: bootstrap, unit: item, resamples: 1000, level: 0.95}\n": ""})
+    made.freeze()
+    made.submit("a")
+    made.submit("b", predictions_csv(predictions(1.7, seed=5)))
+    found = run(made).as_json()
+    (metric, *_) = (one for one in found["metrics"] if one["kind"] == "roc_auc")
+    assert (None, None, None) == (metric["unit"], metric["mean"]["test"], metric["mean"]["p"])
+    assert not any("None" in text for text in found["shows"])
+    assert any(f"no test was made for the mean of {metric['metric']}" in text for text in found["shows"])
+
+
 def test_the_command_prints_table_and_words(project: Project) -> None:
     """Text by default, JSON on demand, exit code 2 without systems."""
     project.submit("theirs", scores_csv(columns=("Effusion", "Edema")))

@@ -400,6 +400,9 @@ class TestFields:
         [
             ("bc8: comparison-readers/bc8", "bc1: comparison-readers/bc8", "'bc1' is a reference reader too"),
             ("bc8: comparison-readers/bc8", "bc8: reference-readers/bc7", "'bc8' is a reference reader too"),
+            ("bc7: reference-readers/bc7", "bc7: reference-readers/bc5", "has the file of the reference reader 'bc5'"),
+            ("bc8: comparison-readers/bc8", "bc8: comparison-readers/bc6", "the file of the comparison reader 'bc6'"),
+            ("bc8: comparison-readers/bc8", "bc8: labels", "has the file of the labels"),
             ("    bc7: reference-readers/bc7\n", "", "the vote of 4 readers may be tied"),
             ("  comparison: {bc4", "  compared: {bc4", "unknown field 'compared'"),
             ("kind: roc_auc", "kind: average_precision", "DeLong's variance is that of a ROC-AUC"),
@@ -419,6 +422,26 @@ class TestFields:
         made = competition(tmp_path, **{old: new})
         path = made.registry.spec_path(TEST)
         assert said in refused(lambda: load_definition(path), DefinitionError)
+
+    def test_a_reader_counts_once_whatever_the_file_is_called(self, tmp_path: Path) -> None:
+        """The pin tells, not the name: another URL with the sha256 of another reader is that reader."""
+        made = competition(tmp_path, {"bc8": label_files()["bc1"]})
+        said = refused(lambda: load_definition(made.registry.spec_path(TEST)), DefinitionError)
+        assert "readers.comparison.bc8: 'bc8' is a reference reader too" in said
+
+    def test_files_without_a_pin_are_compared_when_they_are_opened(self, tmp_path: Path) -> None:
+        """Two own files of one content: the digests tell."""
+        made = competition(tmp_path)
+        text = made.registry.spec_path(TEST).read_text()
+        start, end = text.index("  comparison-readers:\n"), text.index("  reference-readers:\n")
+        own = "".join(f"{name}: {name}.csv, " for name in COMPARISON).rstrip(", ")
+        source = f"  comparison-readers: {{kind: file, files: {{{own}}}, licence: L, attribution: A}}\n"
+        made.write(f"specs/{TEST.benchmark}/{TEST.version}.yaml", (text[:start] + source + text[end:]).encode())
+        for name, of in (("bc4", "bc4"), ("bc6", "bc4"), ("bc8", "groundtruth")):
+            made.write(f"{name}.csv", label_files()[of].encode())
+        said = refused(made.freeze, DefinitionError)
+        assert "comparison-readers/bc6: reader bc6 has the very file of reader bc4 (sha256 " in said
+        assert "comparison-readers/bc8: reader bc8 has the very file of the labels" in said
 
     def test_readers_are_needed_where_they_are_counted(self, tmp_path: Path) -> None:
         """A metric of readers and a majority need readers."""

@@ -111,7 +111,7 @@ def test_no_point_of_a_curve_is_finer_than_the_grid() -> None:
 
 def test_files_hold_the_curves_of_scikit_learn(made: Competition) -> None:
     """Every vertex of both curves."""
-    files = curve_files(system_curves(OURS, made.registry))
+    files = curve_files(system_curves(OURS, made.registry, restricted=True))
     truth, scores = labels()[:, OBSERVATIONS.index("Edema")], predictions()[:, TASKS.index("Edema")]
     fpr, tpr, _ = roc_curve(truth, scores, drop_intermediate=False)
     roc = rows(files["test.edema.roc.csv"])
@@ -125,7 +125,7 @@ def test_files_hold_the_curves_of_scikit_learn(made: Competition) -> None:
 
 def test_files_hold_the_points_of_the_readers(made: Competition) -> None:
     """The same numbers as in the report, the vote among them."""
-    found = rows(curve_files(system_curves(OURS, made.registry))["readers.csv"])
+    found = rows(curve_files(system_curves(OURS, made.registry, restricted=True))["readers.csv"])
     report = made.score()["scores"][1]["findings"]["edema"]
     of_edema = {row["reader"]: row for row in found if row["finding"] == "edema"}
     assert [*COMPARISON, "majority vote"] == list(of_edema)
@@ -153,9 +153,18 @@ def test_curves_are_of_a_system(tmp_path: Path) -> None:
 
 
 def test_a_curve_that_gives_labels_away_is_said(made: Competition, tmp_path: Path) -> None:
-    """Where rows may not be passed on, neither may curves beside their predictions."""
-    ran = Project(made.root).run("curves", str(OURS), "--to", str(tmp_path / "out"))
-    assert (0, True) == (ran.code, "keep it here" in ran.err)
+    """Where rows may not be passed on, curves ask for the flag, and git never sees them."""
+    project, to = Project(made.root), tmp_path / "out"
+    refused = project.run("curves", str(OURS), "--to", str(to))
+    assert (1, True, False) == (refused.code, "Add --restricted" in refused.err, to.exists())
+    to.mkdir()
+    (to / ".gitignore").write_text("/own\n")
+    ran = project.run("curves", str(OURS), "--to", str(to), "--restricted")
+    assert (0, True) == (ran.code, f"keep it here; {to / '.gitignore'} keeps it out of git" in ran.err)
+    subprocess.run(["git", "init", "-q", str(to)], check=True)
+    listed = subprocess.run(["git", "status", "--porcelain"], cwd=to, check=True, capture_output=True, text=True).stdout
+    assert ["?? .gitignore", "?? dvc.yaml"] == listed.splitlines()
+    assert "/own" == (to / ".gitignore").read_text().splitlines()[0]
 
 
 def test_a_task_without_curves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

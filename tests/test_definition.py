@@ -77,7 +77,7 @@ def asked() -> dict[str, Any]:
     return document | {
         "task": "vqa",
         "columns": {"question": "q", "answer": "a", "question_type": "t", "condition": "c", "image": "i"},
-        "closed_ended": {"by": "column", "column": "k", "one_of": ["closed"]},
+        "closed_ended": {"by": "column", "column": "k", "one_of": ["closed"], "open": ["open"]},
         "question_types": {"size": "Size"},
         "conditions": {"edema": ["Edema", "Oedema"]},
         "phrases": {"affirmative": ["there is"], "negative": "absent", "refusal": ["i cannot"]},
@@ -151,7 +151,7 @@ def read() -> dict[str, Any]:
     document["labels"] |= {"majority_of": "reference"}
     document["readers"] = {
         "comparison": {"bc4": "tiny/readers"},
-        "reference": {"bc1": "tiny/labels", "bc2": "tiny/numbers", "bc3": "tiny/test_list"},
+        "reference": {"bc1": "tiny/labels", "bc2": "url", "bc3": "tiny/test_list"},
     }
     document["metrics"].append(dict(READERS_METRIC))
     document["metrics"][0]["interval"] = [INTERVAL, {"method": "delong", "level": 0.95}]
@@ -350,9 +350,10 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
         "question", "answer", "question_type", "condition", "image")),
     ("ClosedEnded.by", asked, "closed_ended", {"by": "leading_yes_no"}, True),
     ("ClosedEnded.column", asked, "closed_ended/column", "x", True),
-    ("ClosedEnded.one_of", asked, "closed_ended/one_of", "open", True),
+    ("ClosedEnded.one_of", asked, "closed_ended/one_of", "yes/no", True),
+    ("ClosedEnded.open", asked, "closed_ended/open", "free", True),
     ("VqaTask.columns", asked, "columns/answer", "x", True),
-    ("VqaTask.closed_ended", asked, "closed_ended/one_of", "open", True),
+    ("VqaTask.closed_ended", asked, "closed_ended/one_of", "yes/no", True),
     ("VqaTask.question_types", asked, "question_types/size", "Extent", True),
     ("VqaTask.conditions", asked, "conditions/edema", "Oedema", True),
     ("VqaTask.phrases", asked, "phrases/negative", "none", True),

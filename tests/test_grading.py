@@ -180,6 +180,40 @@ def test_grades_of_one_grader_never_change(graded: Questions) -> None:
     )
 
 
+def test_graders_of_one_file_name_are_told_apart(graded: Questions) -> None:
+    """`A Reader` is not said to be `A. Reader`, whose grades stand where its own would."""
+    record(graded, filled(graded, GRADES))
+    other = Grader(name="A-Reader", kind="human")
+    message = refusal(lambda: record(graded, filled(graded, GRADES), other))
+    assert "holds the grades of A. Reader (human); a file for A-Reader (human) would be called the same" in message
+
+
+def test_a_person_may_be_called_as_a_judge_s_file_is(graded: Questions) -> None:
+    """A judge's file has its prompt's digest behind a dot, and no person's file has a dot."""
+    record(graded, filled(graded, GRADES), JUDGE)
+    person = Grader(name=f"{JUDGE.name} {PROMPT[:8]}", kind="human")
+    record(graded, filled(graded, GRADES), person)
+    assert {JUDGE.name, person.name} == {one["grader"]["name"] for one in graded.score()["graded"]}
+
+
+def test_a_record_under_an_older_name_is_the_grader_s(graded: Questions) -> None:
+    """Whatever its file is called: the same grades change nothing, others are refused."""
+    path = record(graded, filled(graded, GRADES), JUDGE).with_suffix(".yaml")
+    older = path.with_name(path.name.replace(f".{PROMPT[:8]}", f"-{PROMPT[:8]}"))
+    path.rename(older)
+    text = older.read_text().replace(path.stem, older.stem)
+    older.write_text(text)
+    path.with_suffix(".tsv").rename(older.with_suffix(".tsv"))
+    assert older.with_suffix(".tsv") == record(graded, filled(graded, GRADES), JUDGE)
+    assert "there are other grades of judge-x" in refusal(lambda: record(graded, filled(graded, SECOND), JUDGE))
+
+
+def test_a_grader_has_a_name() -> None:
+    """A blank is none."""
+    with pytest.raises(ValueError, match="a grader needs a name"):
+        Grader(name="  ", kind="human")
+
+
 def test_v6_a_judge_needs_its_prompt_and_a_person_has_none() -> None:
     """V6: a judge is its name and the digest of its prompt."""
     for fields in ({"kind": "judge"}, {"kind": "human", "prompt_sha256": PROMPT}):
@@ -376,6 +410,7 @@ def test_the_command_line_writes_reads_scores_and_audits(graded: Questions, tmp_
     project, name = Project(tmp_path), f"{SMALL}/ours"
     assert 0 == project.run("grade", name, "--to", "sheet.csv").code
     assert "read it back" in project.run("grade", name, "--to", "sheet.csv").out  # the same again
+    assert "sheet.csv" == project.run("grade", name, "--to", "sheet.csv", "--json").json["sheet"]
     rows = filled(graded, GRADES)
     (tmp_path / "back.csv").write_bytes(as_csv(rows))
     (tmp_path / "prompt.txt").write_text("Grade the answer.")
@@ -396,6 +431,10 @@ def test_the_command_line_writes_reads_scores_and_audits(graded: Questions, tmp_
     [
         ((), "Give --to for a new sheet, or --from for a graded one."),
         (("--to", "a", "--from", "b"), "Give --to for a new sheet, or --from for a graded one."),
+        (
+            ("--from", "back.csv", "--grader", " "),
+            "Give --grader NAME for a person, or --judge NAME with --prompt FILE.",
+        ),
         (("--from", "back.csv"), "Give --grader NAME for a person, or --judge NAME with --prompt FILE."),
         (
             ("--from", "back.csv", "--judge", "x"),

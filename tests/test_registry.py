@@ -117,8 +117,8 @@ def test_a_table_is_hashed_whenever_it_is_read(project: Project) -> None:
     [(code, text)] = refusal(lambda: project.registry.read_table(REF, "test", lock.tables["test"]))
     assert "table-altered" == code
     assert (
-        f"the lock says {lock.subset_ids['test']}... Delete it and run 'dvc pull' or 'cxrspec freeze tiny@v1'"
-        in text.replace("....", "...")
+        f"the lock says {lock.subset_ids['test']}... Delete it. "
+        "Run 'dvc pull', or 'cxrspec freeze tiny@v1' where the sources are at hand" in text.replace("....", "...")
     )
 
 

@@ -62,6 +62,19 @@ def test_a_clone_without_the_files_is_not_broken(here: Project, tmp_path: Path) 
     assert 1 == clone.run("audit", "--strict").code
 
 
+def test_nobody_is_sent_to_a_remote_that_has_nothing(here: Project, tmp_path: Path) -> None:
+    """Files that are never pushed stay with their owner: no message names `dvc pull`, each says how they are made."""
+    here.git("clone", "-q", str(here.root), str(tmp_path / "there"))
+    clone = Project(tmp_path / "there")
+    said = [clone.run(*command) for command in (
+        ("items", f"{TEST}:test", "--restricted"), ("audit", str(TEST)), ("status",),
+        ("score", f"{TEST}/ours"), ("curves", f"{TEST}/ours", "--to", "out", "--restricted"))]  # fmt: skip
+    texts = [one.out + one.err for one in said]
+    assert not any("dvc pull" in text for text in texts)
+    assert "so no remote has it: it stays with its owner. There, run 'cxrspec freeze" in texts[0]
+    assert f"cxrspec freeze {TEST}" in texts[2]
+
+
 def test_a_clone_keeps_report_and_leaderboard(here: Project, tmp_path: Path) -> None:
     """Scoring without the predictions leaves the report as it is, and the board shows it."""
     here.git("clone", "-q", str(here.root), str(tmp_path / "there"))

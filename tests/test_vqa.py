@@ -84,12 +84,53 @@ def test_closed_ended_are_those_whose_reference_begins_with_yes_or_no(small: Que
     assert {"edema": 2, "pneumothorax": 1} == counts["cases"]
 
 
-BY_COLUMN = ("{by: leading_yes_no}", "{by: column, column: question_type, one_of: Presence}")
+BY_COLUMN = ("{by: leading_yes_no}", "{by: column, column: question_type, one_of: presence, open: [Location, SIZE]}")
 
 
 def test_a_column_may_say_which_are_closed_ended(small: Questions) -> None:
     """Where the file says it, the file decides."""
     assert 4 == small.freeze(ROWS, BY_COLUMN).lock.subsets["test"]["closed"]
+
+
+@pytest.mark.parametrize("cell", ["Colour", "", "Presence?"])
+def test_a_cell_that_says_neither_closed_nor_open_is_refused(small: Questions, cell: str) -> None:
+    """Nothing is taken as open-ended silently; the message has the cell and what is declared."""
+    changes = (BY_COLUMN, ("question_types: {presence: Presence, location: Location, size: Size}\n", ""),
+               (", question_type: question_type", ""))  # fmt: skip
+    message = refusal(lambda: small.freeze(with_row(3, question_type=cell), *changes))
+    assert f"'{cell}' says neither closed- nor open-ended; declared are one_of presence and open Location" in message
+
+
+def test_the_open_cells_are_declared(small: Questions) -> None:
+    """A rule by column names both kinds of cells, and no cell for both."""
+    assert "cells that say open-ended" in refusal(
+        lambda: small.freeze(ROWS, (BY_COLUMN[0], BY_COLUMN[1].replace(", open: [Location, SIZE]", "")))
+    )
+    assert "cannot say both" in refusal(
+        lambda: small.freeze(ROWS, (BY_COLUMN[0], BY_COLUMN[1].replace("SIZE", "PRESENCE")))
+    )
+
+
+@pytest.mark.parametrize("answer", ["-", "...", "\u2014", "?"])
+def test_v3_a_reference_without_a_word_is_refused(small: Questions, answer: str) -> None:
+    """V3: it reads as empty, so an empty answer would be right; whatever the rule says of the question."""
+    for changes in ((), (BY_COLUMN,)):
+        message = refusal(lambda changes=changes: small.freeze(with_row(0, answer=answer), *changes))
+        assert "the answer has no word" in message
+        assert "s1-q02" in message
+
+
+def test_what_says_neither_is_never_right(small: Questions) -> None:
+    """A lock that was frozen with such a reference scores an empty answer as wrong."""
+    from cxrspec.digest import Table
+    from cxrspec.submission import task_of
+    from cxrspec.tasks import EvaluationInput
+
+    task = task_of(small.freeze().lock)
+    columns = [["a", "b"], ["1", "1"], ["Is it?", "Is it?"], ["-", "Maybe"], ["1", "1"], ["", ""], ["", ""], ["", ""]]
+    table = Table.sorted(("item_id", "group_id", *task.column_names), columns)
+    found = task.evaluate(EvaluationInput("answers", 1, {"test": table}, {"test": ["", "perhaps"]}))
+    assert [0.0, 0.0] == [one["value"] for one in found.scores if one["kind"] == "accuracy"]
 
 
 @pytest.mark.parametrize("answer", ["left", "Absent", "Yes and no", "none"])
@@ -246,6 +287,13 @@ def test_other_column_names_are_refused_with_the_mapping_to_edit(published: Ques
         assert place in message
 
 
+def test_only_fields_that_name_columns_are_named_for_a_missing_one(small: Questions) -> None:
+    """A column that is called as the unit is: `items.unit` holds the same word and names no column."""
+    message = refusal(lambda: small.freeze(tsv(ROWS, [name.replace("question", "q") for name in HEADER])))
+    (line,) = [line for line in message.splitlines() if "no column 'question'" in line]
+    assert line.endswith("where the definition names it: columns.question.column, items.item_id.numbered_by")
+
+
 NAMESAKES = (
     "10.13026/cvsk-ny21",
     "MIMIC-Ext-MIMIC-CXR-VQA (Bae et al.)",
@@ -377,13 +425,41 @@ def test_a_question_type_without_such_questions_is_undefined(small: Questions) -
 
 
 def test_an_undefined_score_is_null_with_its_reason(small: Questions) -> None:
-    """No closed-ended question at all: no accuracy, no interval, and the command would exit with 1."""
+    """No reference answer of no: no balanced accuracy, no interval, and the command would exit with 1."""
+    from cxrspec.report_file import is_undefined
+
+    small.freeze([(*row[:6], row[6].replace("No", "Yes")) for row in ROWS])
+    found = small.scores()["closed_balanced_accuracy"]
+    assert (None, "no closed-ended question answered no") == (found["value"], found["reason"])
+    assert is_undefined(small.score())
+
+
+def test_metrics_of_questions_that_a_subset_lacks_fail_nothing(small: Questions) -> None:
+    """No closed-ended question at all: no accuracy, with the reason, and no system is to blame for it."""
     from cxrspec.report_file import is_undefined
 
     small.freeze([(*row[:6], "it is small") for row in ROWS])
-    found = small.scores()
-    assert (None, "no closed-ended question") == (found["closed_accuracy"]["value"], found["closed_accuracy"]["reason"])
-    assert is_undefined(small.score())
+    found = small.scores()["closed_accuracy"]
+    assert (None, "no closed-ended question", False) == (found["value"], found["reason"], found["applies"])
+    assert not is_undefined(small.score())
+
+
+def test_where_nothing_is_open_ended_no_grades_are_needed(small: Questions) -> None:
+    """All closed-ended: the overall grade is the share of right answers, nothing waits for a grader, nothing fails."""
+    from cxrspec.report.leaderboard import leaderboard
+    from cxrspec.report_file import is_undefined
+
+    small.freeze([(*row[:6], row[6] if row[4] == "Presence" else "Yes") for row in ROWS])
+    found = small.scores(answers_csv(dict.fromkeys(ANSWERS, "yes")))
+    assert pytest.approx(5 / 7) == found["overall_grade"]["value"] == found["closed_accuracy"]["value"]
+    assert "read as yes or no" == found["overall_grade"]["basis"]
+    for name in ("open_exact_match", "open_token_f1", "open_mean_grade"):
+        assert (None, "no open-ended question") == (found[name]["value"], found[name]["reason"])
+    report = small.score()
+    assert not is_undefined(report)
+    assert not any("nobody has graded" in note for note in report["notes"])
+    row = leaderboard(SMALL, small.registry)["systems"][0]
+    assert ("scored", found["overall_grade"]["value"]) == (row["state"], row["scores"]["overall_grade"]["value"])
 
 
 def test_v1_longer_answers_gain_nothing(small: Questions) -> None:
@@ -463,7 +539,7 @@ def test_a_constant_reading_does_not_depend_on_the_reference(small: Questions) -
         ("affirmative: [there is", 'affirmative: ["?"', "no word in '?'"),
         ("size: Size}", "size: [Size, Location]}", "'Location' names both location and size"),
         (", condition: condition", "", "columns.condition and conditions go together"),
-        ("{by: leading_yes_no}", "{by: column}", "column and one_of belong to 'by: column'"),
+        ("{by: leading_yes_no}", "{by: column}", "column, one_of (closed-ended) and open belong to 'by: column'"),
         ("  test: {pool", "  other: {pool", "a metric scores 'test' unless it names a subset"),
     ],
 )

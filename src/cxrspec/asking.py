@@ -5,6 +5,7 @@ It reads locks and frozen tables; the questions are another definition's source,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -40,7 +41,8 @@ def questions_to_answer(
     Raises:
         RegistryError: if the definition is not frozen or none of cases, or its rows may not be passed on.
         SourceError: if the table of templates cannot be read.
-        DefinitionError: if a template is of an unknown condition, or cannot be a cell of the result.
+        DefinitionError: if a template is of an unknown condition or cannot be a cell of the result, or if cases were
+            chosen for a condition that no template asks about.
     """
     lock = registry.read_lock(reference)
     task = task_of(lock)
@@ -51,20 +53,34 @@ def questions_to_answer(
         message, hint = "the cases come from a source that may not be passed on", "Add --restricted to see them"
         raise RegistryError(Issue("restricted", str(lock.reference), message, hint))
     asked = _read_templates(templates, task.column_names)
-    lines = ["\t".join(HEADER)]
+    lines, chosen = ["\t".join(HEADER)], Counter[str]()
     for name, subset in sorted(lock.definition["subsets"].items()):
         wanted = subset["select"].get("per_condition")
         if wanted is None:
             message = f"subset {name} is not selected per condition, so no case says what to ask"
             raise RegistryError(Issue("frozen-unknown", str(lock.reference), message))
-        lines += _lines(lock, name, registry.read_table(lock.reference, name, lock.tables[name]), task, asked)
+        table = registry.read_table(lock.reference, name, lock.tables[name])
+        chosen_for = _chosen_for(lock.definition["seed"], table, task, wanted)
+        chosen.update(chosen_for)
+        lines += _lines(lock, name, table, chosen_for, asked)
+    if issues := list(_without_questions(templates[0], chosen, asked)):
+        raise DefinitionError(issues)
     return ("\n".join(lines) + "\n").encode()
 
 
-def _lines(lock: Lock, name: str, table: Table, task: CasesTask, templates: Sequence[Question]) -> Iterator[str]:
-    wanted = lock.definition["subsets"][name]["select"]["per_condition"]
-    labels = {condition: table.column(condition) for condition in task.column_names}
-    for row, condition in enumerate(_chosen_for(lock.definition["seed"], table, task, wanted)):
+def _without_questions(where: str, chosen: Mapping[str, int], templates: Sequence[Question]) -> Iterator[Issue]:
+    """Yield the conditions that cases were chosen for and that no template asks about, with how many cases."""
+    for condition in sorted(chosen.keys() - {one.condition for one in templates}):
+        message = f"no template of condition '{condition}', for which {chosen[condition]:,} cases were chosen"
+        hint = "Write one per question type: every case is asked about what it was chosen for"
+        yield Issue("value-unknown", where, message, hint)
+
+
+def _lines(
+    lock: Lock, name: str, table: Table, chosen_for: Sequence[str], templates: Sequence[Question]
+) -> Iterator[str]:
+    labels = {condition: table.column(condition) for condition in table.header[2:]}
+    for row, condition in enumerate(chosen_for):
         case, of_case = table.item_ids[row], {one: column[row] for one, column in labels.items()}
         for question in assign_questions(case, of_case, condition, templates, lock.definition["seed"]):
             yield "\t".join((case, name, condition, question.question_type, question.text, ""))

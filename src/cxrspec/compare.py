@@ -50,8 +50,12 @@ class Comparison:
         sides = "one-sided: the first is larger" if self.one_sided else "two-sided"
         systems = f"{self.first.system} minus {self.second.system}"
         yield f"a difference is {systems}, on the same items of {self.lock.reference}"
-        for tests, where in self._tests().items():
-            yield f"p is {tests} ({sides}), for {listed(where)}"
+        tests = self._tests()
+        for test, where in tests.items():
+            if test:
+                yield f"p is {test} ({sides}), for {listed(where)}"
+        if untested := tests.get(None):
+            yield f"no test was made for {listed(untested)}: no bootstrap interval, so no resamples for one"
         yield "adjusted p: Benjamini and Hochberg over the findings of one metric; the p of a mean is not adjusted"
 
     def does_not_show(self) -> Iterator[str]:
@@ -63,17 +67,17 @@ class Comparison:
                 items = f"{metric['n_items']:,} items of {metric['n_groups']:,} groups"
                 yield f"p without dependence: DeLong's test takes the {items} of {metric['metric']} as independent"
 
-    def _tests(self) -> dict[str, list[str]]:
-        """Return which numbers each test is of."""
-        found: dict[str, list[str]] = {}
+    def _tests(self) -> dict[str | None, list[str]]:
+        """Return which numbers each test is of; under None those that none was made for."""
+        found: dict[str | None, list[str]] = {}
         for metric in self.metrics:
             bootstrap = f"the paired bootstrap by {metric['unit']} on the resamples of the intervals"
             for name, entry in (
                 ("each finding", next(iter(metric["findings"].values()))),
                 ("the mean", metric["mean"]),
             ):
-                test = "DeLong's paired test" if entry["test"] == "DeLong" else bootstrap
-                found.setdefault(test, []).append(f"{name} of {metric['metric']}")
+                words = {"DeLong": "DeLong's paired test", "paired bootstrap": bootstrap}
+                found.setdefault(words.get(entry["test"]), []).append(f"{name} of {metric['metric']}")
         return found
 
 

@@ -62,6 +62,7 @@ def compile_definition(definition: Definition, store: Store) -> Compiled:
 def compile_files(files: SourceFiles) -> Compiled:
     """Compile from the files of a definition's sources, some of which may be open already; raises as the above."""
     files.open_all()
+    _refuse_same(files)
     compilation = Compilation(files)
     subsets = compilation.subsets()
     roster, roster_counts = compilation.roster()
@@ -69,6 +70,20 @@ def compile_files(files: SourceFiles) -> Compiled:
     cells = {name: cells_of(subset.table, subset.covariates) for name, subset in subsets.items()}
     claims = list(count_claims(files.definition, counts)) + list(cell_claims(files.definition, cells))
     return Compiled(files.definition, roster, roster_counts, subsets, files.opened, claims)
+
+
+def _refuse_same(files: SourceFiles) -> None:
+    """Refuse sources of one content where the task needs different ones; raises DefinitionError with each."""
+    owner: dict[str, str] = {}
+    issues = []
+    for what, source in files.definition.task.distinct_sources().items():
+        source = source or files.definition.items.source
+        digest = files.file(source).sha256
+        if (other := owner.setdefault(digest, what)) != what:
+            message = f"{what} has the very file of {other} (sha256 {digest[:16]}...)"
+            issues.append(Issue("reference-conflict", source, message, "Nobody counts twice: pin the own file of each"))
+    if issues:
+        raise DefinitionError(issues)
 
 
 def refuse_unnamed(definition: Definition) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from cxrspec.digest import number_text
-from cxrspec.errors import Issue, SubmissionError
+from cxrspec.errors import Issue, RegistryError, SubmissionError
 from cxrspec.lock import Lock
 from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
@@ -22,14 +23,20 @@ from cxrspec.tasks import Curves, EvaluationInput
 VOTE = "majority vote"
 
 
-def system_curves(reference: Reference, registry: Registry) -> Mapping[str, Mapping[str, Curves]]:
+def system_curves(
+    reference: Reference, registry: Registry, *, restricted: bool = False
+) -> Mapping[str, Mapping[str, Curves]]:
     """Return the curves of a system by subset and finding.
 
     Raises:
         SubmissionError: if the submission or its predictions are refused, or its task has no curves.
-        RegistryError: if the definition is not frozen, or predictions or a table are missing or altered.
+        RegistryError: if the definition is not frozen, predictions or a table are missing or altered, or rows may not
+            be passed on and `restricted` is false.
     """
     lock = registry.read_lock(reference)
+    if not (lock.redistribute or restricted):
+        message = "a source may not be passed on, and a curve beside its predictions gives labels away"
+        raise RegistryError(Issue("restricted", str(reference), message, "Add --restricted to draw it for yourself"))
     submission = load_submission(registry, lock.reference, reference.system or "")
     found = curves_of(submission, lock, registry)
     if found is None:
@@ -65,6 +72,16 @@ def curve_files(found: Mapping[str, Mapping[str, Curves]]) -> dict[str, bytes]:
         heading = ("subset", "finding", "reader", "false_positive_rate", "true_positive_rate", "precision")
         files["readers.csv"] = _csv(heading, readers)
     return files | {"dvc.yaml": dump_document({"plots": plots})}
+
+
+def ignoring(path: Path, names: Iterable[str]) -> bytes:
+    """Return the content of a `.gitignore` at `path` that also keeps files beside it out of git.
+
+    `dvc.yaml` holds names only, and DVC reads none that git ignores.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    wanted = [f"/{name}" for name in names if name != "dvc.yaml"]
+    return "".join(f"{line}\n" for line in dict.fromkeys([*lines, *wanted])).encode()
 
 
 def _plot(name: str, x: str, y: str) -> dict[str, object]:

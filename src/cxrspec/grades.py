@@ -36,6 +36,8 @@ class Grader(Fields):
 
     @model_validator(mode="after")
     def _whole(self) -> Grader:
+        if not self.name.strip():
+            raise ValueError("a grader needs a name; this one is blank")
         if (self.kind == "judge") != (self.prompt_sha256 is not None):
             raise ValueError("a judge needs prompt_sha256, and a human grader has none")
         return self
@@ -129,7 +131,9 @@ def _read(registry: Registry, path: Path, record: GradeRecord, task: Task, items
     place = path.with_name(record.grades.file)
     where = registry.name(place)
     if not place.is_file():
-        raise RegistryError(Issue("table-missing", where, "is not on this machine", "Run 'dvc pull'"))
+        reference = Reference.parse(record.reference)
+        hint = registry.way_back(reference, again="'cxrspec grade' with the graded sheet")
+        raise RegistryError(Issue("table-missing", where, "is not on this machine", hint))
     data = place.read_bytes()
     if (found := sha256_hex(data)) != record.grades.sha256:
         message = f"has sha256 {short_id(found)}..., {path.name} says {short_id(record.grades.sha256)}..."

@@ -17,7 +17,7 @@ from typing import Final
 from cxrspec.digest import Table, number_text, seed_hash_order, sha256_hex
 from cxrspec.errors import IDS_LISTED, Issue, RegistryError, SourceError, SubmissionError, listed
 from cxrspec.files import write_whole
-from cxrspec.grades import HEADER, Grader, GradeRecord, to_grade
+from cxrspec.grades import HEADER, Grader, GradeRecord, grade_records, to_grade
 from cxrspec.lock import Lock
 from cxrspec.reading import check_submission
 from cxrspec.reference import Reference
@@ -73,7 +73,7 @@ def record_grades(
     lock = registry.read_lock(reference)
     submission = load_submission(registry, reference, system)
     grades = _graded(sheet, _questions(lock, submission, registry), task_of(lock).GRADES)
-    stem = "-".join([_slug(grader.name), *([grader.prompt_sha256[:8]] if grader.prompt_sha256 else [])])
+    path = _record_path(registry, reference, system, grader)
     record = GradeRecord(
         format=1,
         reference=str(lock.reference),
@@ -81,9 +81,8 @@ def record_grades(
         subsets=submission.subsets,
         predictions_sha256=submission.predictions.sha256,
         grader=grader,
-        grades=PredictionsFile(file=f"{stem}.tsv", sha256=grades.digest),
+        grades=PredictionsFile(file=f"{path.stem}.tsv", sha256=grades.digest),
     )
-    path = registry.grades_folder(reference, system) / f"{stem}.yaml"
     text = dump_document(record.model_dump(exclude_none=True))
     with registry.writing():
         if path.is_file() and path.read_bytes() != text:
@@ -94,6 +93,25 @@ def record_grades(
         write_whole(path.with_name(record.grades.file), grades.text)
         write_whole(path, text)
     return path.with_name(record.grades.file)
+
+
+def _record_path(registry: Registry, reference: Reference, system: str, grader: Grader) -> Path:
+    """Return the place of a grader's record: where it is already, or one that no other grader has.
+
+    Raises:
+        SubmissionError: if another grader's record stands where this one would.
+    """
+    records = grade_records(registry, reference, system)
+    for path, record in records.items():
+        if record.grader == grader:
+            return path
+    judge = f".{grader.prompt_sha256[:8]}" if grader.prompt_sha256 else ""  # no slug of a person's name has a dot
+    path = registry.grades_folder(reference, system) / f"{_slug(grader.name)}{judge}.yaml"
+    if other := records.get(path):
+        message = f"holds the grades of {other.grader}; a file for {grader} would be called the same"
+        hint = "Name the grader so that letters and digits differ"
+        raise SubmissionError(Issue("submission-field", registry.name(path), message, hint))
+    return path
 
 
 def _slug(name: str) -> str:

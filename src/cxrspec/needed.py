@@ -49,7 +49,7 @@ def with_places(error: SourceError, definition: Definition, columns: Sequence[st
         name = next((name for name in columns if issue.message.startswith(f"no column '{name}';")), None)
         if issue.code != "column-missing" or name is None:
             return issue
-        places = listed([field_text(path) for path in _paths(document, name)])
+        places = listed([field_text(path) for path in _paths(document, name) if _names_a_column(path)])
         hint = f"Write what the file calls it where the definition names it: {places}"
         return replace(issue, hint=f"{issue.hint} {hint}".lstrip())
 
@@ -66,6 +66,13 @@ def _paths(value: Any, wanted: str, path: tuple[str | int, ...] = ()) -> Iterato
     elif isinstance(value, list):
         for i, inner in enumerate(value):
             yield from _paths(inner, wanted, (*path, i))
+
+
+def _names_a_column(path: Sequence[str | int]) -> bool:
+    """Return whether the field at a path says what a column is called: by its own name, or as labels and boxes do."""
+    if path[-1] in ("column", "numbered_by") or path[:2] == ("items", "joins"):
+        return True
+    return path[0] in ("findings", "boxes", "conditions") or path[:2] == ("labels", "vocabulary")
 
 
 def namesake_issues(definition: Definition, issues: Sequence[Issue]) -> Iterator[Issue]:

@@ -139,14 +139,22 @@ class Registry:
         """
         path = self.table_path(reference, table)
         if not path.is_file():
-            hint = f"Run 'dvc pull', or 'cxrspec freeze {reference.definition}' where the sources are at hand"
+            again = f"'cxrspec freeze {reference.definition}' where the sources are at hand"
+            hint = self.way_back(reference, again=again)
             raise RegistryError(Issue("table-missing", self.name(path), "is not on this machine", hint))
         data = path.read_bytes()
         if (found := sha256_hex(data)) != digest:
             message = f"has sha256 {short_id(found)}..., the lock says {short_id(digest)}..."
-            hint = f"Delete it and run 'dvc pull' or 'cxrspec freeze {reference.definition}'"
+            again = f"'cxrspec freeze {reference.definition}' where the sources are at hand"
+            hint = f"Delete it. {self.way_back(reference, again=again)}"
             raise RegistryError(Issue("table-altered", self.name(path), message, hint))
         return Table.decode(data)
+
+    def way_back(self, reference: Reference, *, again: str) -> str:
+        """Say how a file that is not here comes back: from DVC's remote, unless it may not be passed on, or again."""
+        if self.lock_path(reference).is_file() and not self.open_lock(reference).redistribute:
+            return f"It may not be passed on, so no remote has it: it stays with its owner. There, run {again}"
+        return f"Run 'dvc pull', or {again}"
 
     def read_subset(self, reference: Reference, *, covariates: bool = False, restricted: bool = False) -> Table:
         """Read the frozen table of `benchmark@version:subset`, or that of its covariates.

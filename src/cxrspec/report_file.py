@@ -60,8 +60,13 @@ def read_report(registry: Registry, reference: Reference, system: str) -> dict[s
 
 
 def is_undefined(report: Mapping[str, Any]) -> bool:
-    """Return whether a score that the definition asks for has no value."""
-    return any(score["value"] is None for score in report["scores"])
+    """Return whether a score that the definition asks for has no value, though there are items to score."""
+    return bool(undefined_scores(report))
+
+
+def undefined_scores(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the scores without a value, save those of questions that the subset does not have."""
+    return [score for score in report["scores"] if score["value"] is None and score.get("applies", True)]
 
 
 def report_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -112,11 +112,14 @@ def _of_tables(lock: Lock, registry: Registry, *, hashing: bool) -> Iterator[Pen
             except RegistryError as error:
                 yield _issue(lock.reference, error.issues)
     if missing:
-        yield _missing(lock.reference, missing, registry, otherwise=f"cxrspec freeze {lock.reference}")
+        yield _missing(lock, lock.reference, missing, registry, otherwise=f"cxrspec freeze {lock.reference}")
 
 
-def _missing(of: Reference, paths: Sequence[Path], registry: Registry, *, otherwise: str) -> Pending:
-    """Say how files that are not in place come back: from the cache of DVC, from its remote, or made again."""
+def _missing(lock: Lock, of: Reference, paths: Sequence[Path], registry: Registry, *, otherwise: str) -> Pending:
+    """Say how files that are not in place come back: from the cache of DVC, from its remote, or made again.
+
+    No remote has those that may not be passed on.
+    """
     names = f"{listed([path.name for path in paths], 3)} of {registry.name(paths[0].parent)}"
     recorded = [registry.dvc.recorded.get(path) for path in paths]
     cache = registry.root / ".dvc" / "cache" / "files" / "md5"
@@ -124,7 +127,7 @@ def _missing(of: Reference, paths: Sequence[Path], registry: Registry, *, otherw
         folder = registry.name(paths[0].parent)
         return Pending(of, "not checked out", f"only in DVC's cache: {names}", f"dvc checkout --recursive {folder}")
     config = registry.root / ".dvc" / "config"
-    has_remote = config.is_file() and "remote" in config.read_text(encoding="utf-8")
+    has_remote = lock.redistribute and config.is_file() and "remote" in config.read_text(encoding="utf-8")
     return Pending(
         of, "out of reach", f"not on this machine: {names}", "dvc pull" if has_remote and any(recorded) else otherwise
     )
@@ -146,7 +149,7 @@ def _of_systems(lock: Lock, registry: Registry, newer: Sequence[Reference]) -> I
             continue
         path = registry.submission_folder(reference, row["system"]) / submission.predictions.file
         if not path.is_file():
-            yield _missing(of, [path], registry, otherwise="dvc repro -P")
+            yield _missing(lock, of, [path], registry, otherwise="dvc repro -P")
         elif row["state"] in ("unscored", "outdated"):
             yield Pending(of, row["state"], row["reason"], f"cxrspec score {of}")
         if newer and not any(row["system"] in registry.systems(one) for one in newer):

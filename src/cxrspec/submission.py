@@ -278,7 +278,7 @@ def read_predictions_file(registry: Registry, reference: Reference, system: str,
     path = registry.submission_folder(reference, system) / file.file
     where = registry.name(path)
     if not path.is_file():
-        hint = "Run 'dvc pull', or make them again with 'dvc repro'"
+        hint = registry.way_back(reference, again="'dvc repro' where a stage makes them")
         raise RegistryError(Issue("table-missing", where, "is not on this machine", hint))
     data = path.read_bytes()
     if (found := sha256_hex(data)) != file.sha256:

@@ -50,7 +50,7 @@ def grade(
         raise UsageError("Give --to for a new sheet, or --from for a graded one.")
     registry = open_registry()
     if to is not None:
-        _write_sheet(registry, reference, to, restricted=restricted)
+        _write_sheet(registry, reference, to, restricted=restricted, as_json=as_json)
     elif graded is not None:
         _read_sheet(registry, reference, graded, _grader(grader, judge, prompt), as_json=as_json)
 
@@ -61,7 +61,7 @@ def _grader(grader: str | None, judge: str | None, prompt: Path | None) -> Grade
     from cxrspec.grades import Grader
 
     name = grader or judge
-    if name is None or (grader and judge) or (judge is None) != (prompt is None):
+    if name is None or not name.strip() or (grader and judge) or (judge is None) != (prompt is None):
         raise UsageError("Give --grader NAME for a person, or --judge NAME with --prompt FILE.")
     if prompt is None:
         return Grader(name=name, kind="human")
@@ -70,13 +70,16 @@ def _grader(grader: str | None, judge: str | None, prompt: Path | None) -> Grade
     return Grader(name=name, kind="judge", prompt_sha256=sha256_hex(prompt.read_bytes()))
 
 
-def _write_sheet(registry: Registry, reference: Reference, path: Path, *, restricted: bool) -> None:
+def _write_sheet(registry: Registry, reference: Reference, path: Path, *, restricted: bool, as_json: bool) -> None:
     from cxrspec.grading import grading_sheet
     from cxrspec.report import terminal
 
     sheet = grading_sheet(reference.definition, reference.system or "", registry, restricted=restricted)
     _write_new(registry, path, sheet)
-    terminal.say(f"wrote {path}; read it back with 'cxrspec grade {reference} --from {path} --grader NAME'")
+    if as_json:
+        print_json({"reference": str(reference), "sheet": str(path)})
+    else:
+        terminal.say(f"wrote {path}; read it back with 'cxrspec grade {reference} --from {path} --grader NAME'")
     if not registry.read_lock(reference).redistribute:
         terminal.note(f"{path} holds rows that may not be passed on: keep it out of git")
 
@@ -101,6 +104,7 @@ def questions(
     restricted: Annotated[
         bool, typer.Option("--restricted", help="Write rows of sources that may not be passed on.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Ask about frozen cases: each gets the questions that its conditions call for.
 
@@ -115,6 +119,9 @@ def questions(
     table = questions_to_answer(reference, (templates.name, templates.read_bytes()), registry, restricted=restricted)
     _write_new(registry, to, table)
     n_questions = table.count(b"\n") - 1
+    if as_json:
+        print_json({"reference": str(reference), "questions": str(to), "n_questions": n_questions})
+        return
     terminal.say(f"wrote {n_questions:,} questions to {to}; their answers are for a radiologist to write")
 
 

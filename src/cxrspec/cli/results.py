@@ -103,13 +103,17 @@ def compare(
 def curves(
     reference: ScoredArgument,
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go; it is made if need be.")],
+    restricted: Annotated[
+        bool, typer.Option("--restricted", help="Draw what comes from sources that may not be passed on.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write ROC and precision-recall curves of a system, with the readers' points: SVG, and CSV that DVC plots.
 
-    Where the folder is in a DVC project, 'dvc plots show' draws the CSV files.
+    Where the folder is in a DVC project, 'dvc plots show' draws the CSV files. A curve beside its predictions gives
+    labels away: of sources that may not be passed on it asks for a flag, and a .gitignore keeps the files out of git.
     """
-    from cxrspec.curves import curve_files, system_curves
+    from cxrspec.curves import curve_files, ignoring, system_curves
     from cxrspec.files import write_whole
     from cxrspec.report import terminal
     from cxrspec.report.curves import curves_picture
@@ -118,20 +122,24 @@ def curves(
         raise UsageError("Name a system, as BENCHMARK@VERSION/SYSTEM.")
     registry = open_registry()
     with terminal.working(f"drawing {reference}"):
-        found = system_curves(reference, registry)
+        found = system_curves(reference, registry, restricted=restricted)
         files = curve_files(found)
         for subset, findings in found.items():
             for finding, one in findings.items():
                 files[f"{subset}.{finding}.svg"] = curves_picture(f"{finding} on {subset}: {reference}", one).encode()
     to.mkdir(parents=True, exist_ok=True)
+    redistribute = registry.read_lock(reference.definition).redistribute
+    if not redistribute:
+        write_whole(to / ".gitignore", ignoring(to / ".gitignore", files))
     for name, data in files.items():
         write_whole(to / name, data)
         if not as_json:
             terminal.say(str(to / name))
     if as_json:
         print_json({"reference": str(reference), "folder": str(to), "files": list(files)})
-    if not registry.read_lock(reference.definition).redistribute:
-        terminal.note("a source may not be passed on; a curve beside its predictions gives labels away: keep it here")
+    if not redistribute:
+        message = "a source may not be passed on, and a curve beside its predictions gives labels away: keep it here"
+        terminal.note(f"{message}; {to / '.gitignore'} keeps it out of git")
 
 
 @app.command(epilog="Example: cxrspec leaderboard nih-cxr14-findings")

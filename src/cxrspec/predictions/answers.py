@@ -108,10 +108,14 @@ def read_answers(source: Path | bytes, expected: ExpectedQuestions, *, name: str
     rows = align(named.ids, expected.items)
     cells = [column[row] for column in sheet.cells(answers[:1]) for row in named.at]
     texts, repeated, conflicts = _per_item(rows, cells, len(expected.items.item_ids))
-    issues = [*sheet.issues, *sheet.stray(), *issues, *rows.issues, *conflicts]
+    issues = [*sheet.issues, *sheet.stray(), *issues, *rows.issues, *_nulls(sheet, answers[0], named, rows), *conflicts]
     if issues:
         raise SubmissionError(issues)
     notes = [*ignored_notes(sheet, [*answers, *named.used], expected.items), *named.notes, *rows.notes, *repeated]
+    if kind := sheet.kinds.get(answers[0]):
+        message = f"the answers are stored as {kind}, and read as the texts that these are written as"
+        example = f": '{cells[0]}'" if cells else ""
+        notes.append(Issue("note", f"{name} column '{sheet.heads[answers[0]]}'", message + example))
     n_left_aside = rows.n_left_aside + len(sheet.lines) - len(named.at)
     return Answers(texts, notes, len(sheet.lines), n_left_aside)
 
@@ -180,6 +184,16 @@ def _per_item(rows: Rows, cells: Sequence[str], n_items: int) -> tuple[list[str]
     if repeated:
         notes.append(Issue("note", rows.ids.file, f"repeated rows with the same answer dropped: {repeated:,}"))
     return texts, notes, list(_conflicts(rows, differing))
+
+
+def _nulls(sheet: Sheet, answer: int, named: _Named, rows: Rows) -> Iterator[Issue]:
+    """Yield the questions whose answer is a null: nothing says that an empty answer was meant."""
+    ours = {named.at[at] for at in rows.at}
+    if nulls := [row for row in sheet.nulls(answer) if row in ours]:
+        of = {named.at[at]: rows.ids.cells[at] for at in rows.at}
+        message = f"no answer (null) in {len(nulls):,} rows, of {listed([of[row] for row in nulls], IDS_LISTED)}"
+        hint = "Answer every question; an empty answer is an empty text, and is counted as such"
+        yield Issue("prediction-missing", f"{sheet.name}:{sheet.lines[nulls[0]]}", message, hint, sheet.lines[nulls[0]])
 
 
 def _conflicts(rows: Rows, differing: Sequence[tuple[int, int]]) -> Iterator[Issue]:

@@ -43,7 +43,7 @@ def leaderboard(reference: Reference, registry: Registry, *, ranks: bool = True)
             name: {"id": lock.subset_ids[name], **{key: subset[key] for key in counts if key in subset}}
             for name, subset in lock.subsets.items()
         },
-        "metrics": task_of(lock).reported_metrics(),
+        "metrics": task_of(lock).reported_metrics(lock.subsets),
         "systems": systems,
         "reported": [entry for entry in reported if entry.get("reference") in (None, str(lock.reference))],
         "caveats": description.get("caveats", []),
@@ -131,7 +131,7 @@ def _grades_of(report: Mapping[str, Any]) -> set[str]:
 def _fits(report: Mapping[str, Any], lock: Lock) -> bool:
     """Return whether a report was computed from this lock, and has every metric that the lock asks for."""
     ids = {name: subset["id"] for name, subset in report["subsets"].items()}
-    numbers = task_of(lock).reported_metrics()
+    numbers = task_of(lock).reported_metrics(lock.subsets)
     of_protocol = [one["name"] for one in numbers if one["protocol"] == report["protocol"]]
     return (
         report["definition_digest"] == lock.definition_digest

@@ -30,6 +30,7 @@ from cxrspec.report.board import (
 from cxrspec.report.comparison import comparison_rows
 from cxrspec.report.readers import count_rows, of_readers, point_rows
 from cxrspec.report.terminal import add_row, new_table, out, say, show_issues, show_list
+from cxrspec.report_file import undefined_scores
 
 if TYPE_CHECKING:
     from cxrspec.reference import Reference
@@ -39,8 +40,7 @@ def show_undefined(reference: Reference, report: Mapping[str, Any]) -> None:
     """Print on stderr which scores that the definition asks for have no value, and why."""
     show_issues(
         Issue("undefined", f"{reference} {score['metric']}", f"{score['reason']}; it has no value, and no mean")
-        for score in report["scores"]
-        if score["value"] is None
+        for score in undefined_scores(report)
     )
 
 

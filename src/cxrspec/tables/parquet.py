@@ -72,12 +72,18 @@ def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Shee
         table = _read(file, [paths[position] for position in positions], name, limit)
         return _matrix([table.column(paths[position]) for position in positions], table.num_rows)
 
+    def nulls(position: int) -> list[int]:
+        column = _read(file, [paths[position]], name, limit).column(paths[position])
+        return [row for row, is_null in enumerate(column.is_null().to_pylist()) if is_null] if column.null_count else []
+
     return Sheet(
         name=name,
         heads=dict(enumerate(paths)),
         lines=range(1, file.metadata.num_rows + 1),
         cells=cells,
         numbers=numbers,
+        nulls=nulls,
+        kinds={position: str(kind) for position, (_, kind) in enumerate(fields) if not _is_text(kind)},
         vectors={
             position: partial(_vectors, file, paths[position], name, limit)
             for position, (element, depth) in elements.items()
@@ -114,6 +120,13 @@ def _element(kind: Any) -> tuple[Any, int]:
         return kind, 0
     element, depth = _element(kind.value_type)
     return element, depth + 1
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_number(kind: Any) -> bool:
@@ -217,7 +230,6 @@ def column_kinds(source: Path | BinaryIO, columns: Sequence[str], name: str) -> 
     Raises:
         SourceError: The file is damaged.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _undamaged(name):
@@ -225,8 +237,7 @@ def column_kinds(source: Path | BinaryIO, columns: Sequence[str], name: str) -> 
     found = []
     for path in columns:
         kind, depth = _element(kinds[path])
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        found.append("text" if is_text else "number" if _is_number(kind) else str(kind))
+        found.append("text" if _is_text(kind) else "number" if _is_number(kind) else str(kind))
         found[-1] += " list" * depth
     return found
 

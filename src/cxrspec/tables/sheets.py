@@ -47,6 +47,10 @@ class Sheet:
     delimiter: str = ""
     issues: tuple[Issue, ...] = ()
     """Rows of another length than the header; such rows are not among the cells."""
+    nulls: Callable[[int], Sequence[int]] = lambda _: ()
+    """Return the rows in which the column at a position has a null, whose cell is empty; only Parquet has such."""
+    kinds: Mapping[int, str] = field(default_factory=dict)
+    """How the columns are stored that do not hold texts; only Parquet tells."""
     vectors: Mapping[int, Callable[[], Vectors]] = field(default_factory=dict)
     """A reader for every column of lists of floats; only Parquet has such."""
     grids: Mapping[int, Callable[[], Grids]] = field(default_factory=dict)

@@ -112,7 +112,7 @@ class CasesTask(Task):
         """Refuse: there is no protocol."""
         _refuse_scoring()
 
-    def reported_metrics(self) -> list[dict[str, str]]:
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
         """None."""
         return []
 

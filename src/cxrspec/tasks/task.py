@@ -241,6 +241,10 @@ class Task(Fields):
         """Return what an author should know of choices that were written in short."""
         return []
 
+    def distinct_sources(self) -> Mapping[str, str]:
+        """Return sources that must hold different files, by what messages call each; checked when they are opened."""
+        return {}
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """Return (fitted on, scored on) of subsets that must not share a group."""
         return set()
@@ -259,8 +263,11 @@ class Task(Fields):
         return set()
 
     @abstractmethod
-    def reported_metrics(self) -> list[dict[str, str]]:
-        """Return name, kind, protocol and average of every number that a report holds, in the order of the report."""
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
+        """Return name, kind, protocol and average of every number that a report holds, in the order of the report.
+
+        `counts` are those of every subset in the lock, on which it may depend which numbers there are.
+        """
 
     def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
         """Return the pairs of item and finding that heatmaps or boxes must be for; none where a row is an item."""

@@ -235,6 +235,12 @@ class FindingsTask(NamedFindings):
         probe = self.protocols.probe
         return policy_notes(probe.uncertain) if probe and probe.uncertain else []
 
+    def distinct_sources(self) -> Mapping[str, str]:
+        """Return the sources of the labels and of every reader."""
+        if self.readers and isinstance(self.labels, ColumnLabels):
+            return self.readers.sources(self.labels.source or "")
+        return {}
+
     def kept_apart(self) -> set[tuple[str, str]]:
         """A probe's training subset shares no group with what the probe is scored on."""
         probe = self.protocols.probe
@@ -267,7 +273,7 @@ class FindingsTask(NamedFindings):
     def _ranking_metrics(self) -> list[Metric]:
         return [metric for metric in self.metrics if isinstance(metric, Metric)]
 
-    def reported_metrics(self) -> list[dict[str, str]]:
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
         """Return the metrics as they are declared: each is one number."""
         return [
             {"name": one.name, "kind": one.kind, "protocol": one.protocol, "average": one.average}

@@ -96,7 +96,7 @@ class _Pair:
             "second": other["value"],
             "delta": one["value"] - other["value"] if defined else None,
             "interval": interval,
-            "test": "paired bootstrap",
+            "test": "paired bootstrap" if self.interval else None,
             "p": p,
             "reason": reason,
         }

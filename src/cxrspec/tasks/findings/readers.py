@@ -37,6 +37,10 @@ class Readers(Fields):
         kinds = (self.comparison, self.reference or {})
         return {name: kind[name] for kind in kinds for name in sorted(kind)}
 
+    def sources(self, labels: str) -> dict[str, str]:
+        """Return the source of every reader and that of the labels, by what messages call them."""
+        return {"the labels": labels} | {f"reader {name}": source for name, source in self._sources.items()}
+
     def column_names(self, findings: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the readers' columns in a frozen table: `<reader>.<finding>`."""
         return tuple(read_column(reader, finding) for reader in self._sources for finding in findings)
@@ -130,10 +134,7 @@ def check_readers(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
     """Yield what contradicts itself in the raw document: readers of two kinds, votes that may be tied, no readers."""
     readers, labels = mapping_at(document, "readers"), mapping_at(document, "labels")
     comparison, reference = mapping_at(readers, "comparison"), mapping_at(readers, "reference")
-    for name, source in comparison.items():
-        if name in reference or source in reference.values():
-            message = f"'{name}' is a reference reader too; a reader is never compared with an own vote"
-            yield FieldIssue(("readers", "comparison", name), "reference-conflict", message, "Keep one of them")
+    yield from _check_distinct(document, comparison, reference)
     if readers and labels.get("encoding") == "separated_list":
         message = "reads stand in one column per finding, and are called as the labels are"
         yield FieldIssue(("readers",), "reference-conflict", message, "Use labels of one column per finding")
@@ -149,6 +150,38 @@ def check_readers(document: Mapping[str, Any]) -> Iterator[FieldIssue]:
         if isinstance(metric, Mapping) and metric.get("kind") == READERS_BELOW and not comparison:
             message = "there are no readers.comparison that could lie below a curve"
             yield FieldIssue(("metrics", i, "kind"), "reference-conflict", message, "Declare them")
+
+
+def _check_distinct(
+    document: Mapping[str, Any], comparison: Mapping[Any, Any], reference: Mapping[Any, Any]
+) -> Iterator[FieldIssue]:
+    """Refuse a reader of both kinds, one who counts twice, and one who is the labels: by name, and by pin."""
+    labels = mapping_at(document, "labels").get("source") or mapping_at(document, "items").get("source")
+    owner = {} if labels is None else {pinned_file(document, labels): "the labels"}
+    for kind, readers in (("reference", reference), ("comparison", comparison)):
+        for name, source in readers.items():
+            path, hint = ("readers", kind, name), "Keep one of them"
+            other = owner.setdefault(pinned_file(document, source), f"the {kind} reader '{name}'")
+            if kind == "comparison" and (name in reference or other.startswith("the reference")):
+                message = f"'{name}' is a reference reader too; a reader is never compared with an own vote"
+                yield FieldIssue(path, "reference-conflict", message, hint)
+            elif other != f"the {kind} reader '{name}'":
+                message = f"'{name}' has the file of {other}; nobody counts twice"
+                yield FieldIssue(path, "reference-conflict", message, hint)
+
+
+def pinned_file(document: Mapping[str, Any], reference: Any) -> str:
+    """Return what tells the file that `source` or `source/file` names from others: its sha256, or else its place."""
+    name, _, file = str(reference).partition("/")
+    source = mapping_at(mapping_at(document, "sources"), name)
+    files = mapping_at(source, "files")
+    pin = files.get(file or next(iter(files), ""))
+    if isinstance(pin, Mapping) and isinstance(pin.get("sha256"), str):
+        return str(pin["sha256"])
+    place = pin.get("path", pin.get("url")) if isinstance(pin, Mapping) else pin
+    if not isinstance(place, str):
+        return str(reference)
+    return " ".join(str(part) for part in (source.get("kind"), source.get("sha256"), source.get("revision"), place))
 
 
 def _reads(source: str, labels: ColumnLabels) -> ColumnLabels:

@@ -10,6 +10,7 @@ from cxrspec.field_errors import list_at, mapping_at
 from cxrspec.fields import FieldIssue
 from cxrspec.spelling import plain_name
 from cxrspec.tasks.findings.readers import check_readers
+from cxrspec.tasks.scored import check_scored
 
 FIRST_COLUMNS: Final = ("item_id", "group_id")
 """What the frozen table of a subset begins with; no finding may be called so."""
@@ -88,19 +89,12 @@ def _check_prompts(document: Mapping[str, Any], findings: Sequence[str]) -> Iter
 
 
 def _check_metrics(document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]) -> Iterator[FieldIssue]:
-    """Refuse metrics of one name, the subset `test` where there is none, and protocols that no metric scores."""
-    seen: dict[str, int] = {}
+    """Refuse DeLong's interval of another metric than a ROC-AUC, and protocols that no metric scores."""
+    yield from check_scored(document, declared)
     metrics = [metric for metric in list_at(document, "metrics") if isinstance(metric, Mapping)]
     for i, metric in enumerate(list_at(document, "metrics")):
-        name = metric.get("name") if isinstance(metric, Mapping) else None
-        if isinstance(name, str) and seen.setdefault(name, i) != i:
-            message, hint = f"metrics[{seen[name]}] is also called '{name}'", "Give each metric a name of its own"
-            yield FieldIssue(("metrics", i, "name"), "reference-conflict", message, hint)
         if isinstance(metric, Mapping) and metric.get("kind") != "roc_auc":
             yield from _check_delong(metric, i)
-        if isinstance(metric, Mapping) and metric.get("subset") is None and "test" not in declared["subset"]:
-            message = f"a metric scores 'test' unless it names a subset; declared are {listed(declared['subset'])}"
-            yield FieldIssue(("metrics", i, "subset"), "reference-unknown", message)
     for protocol in declared["protocol"]:
         if isinstance(document.get("metrics"), list) and protocol not in [metric.get("protocol") for metric in metrics]:
             message = "no metric scores this protocol"

@@ -26,6 +26,7 @@ from cxrspec.fields import (
 )
 from cxrspec.tasks.localization.reference import BoxColumns, decode_boxes, read_cell
 from cxrspec.tasks.named import NamedFindings
+from cxrspec.tasks.scored import check_scored
 from cxrspec.tasks.task import (
     Drawing,
     Evaluation,
@@ -128,15 +129,12 @@ class LocalizationTask(NamedFindings):
         cls, document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]
     ) -> Iterator[FieldIssue]:
         """Yield metrics of one protocol on several subsets, repeated names, and AFP without a unit."""
-        names: dict[str, int] = {}
+        yield from check_scored(document, declared)
         subsets: dict[Any, str] = {}
         for i, metric in enumerate(list_at(document, "metrics")):
             if not isinstance(metric, Mapping):
                 continue
-            name, protocol, subset = metric.get("name"), metric.get("protocol"), metric.get("subset") or "test"
-            if isinstance(name, str) and names.setdefault(name, i) != i:
-                message = f"metrics[{names[name]}] is also called '{name}'"
-                yield FieldIssue(("metrics", i, "name"), "reference-conflict", message, "Choose another name")
+            protocol, subset = metric.get("protocol"), metric.get("subset") or "test"
             if isinstance(protocol, str) and subsets.setdefault(protocol, subset) != subset:
                 message = f"metrics of {protocol} are of '{subsets[protocol]}' and of '{subset}'"
                 yield FieldIssue(("metrics", i, "subset"), "reference-conflict", message, "Score one subset a protocol")
@@ -199,7 +197,7 @@ class LocalizationTask(NamedFindings):
                 ]
         return found
 
-    def reported_metrics(self) -> list[dict[str, str]]:
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
         """Return one entry per metric, threshold and T."""
         return [
             {"name": one.name, "kind": one.metric.kind, "protocol": one.metric.protocol, "average": one.metric.average}

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
-from cxrspec.field_errors import list_at, mapping_at
+from cxrspec.field_errors import mapping_at
 from cxrspec.fields import Column, FieldIssue, Fields, Identifier, Names, SubsetName, Text, Texts, one_or_list
 from cxrspec.tasks.task import (
     Evaluation,
@@ -118,7 +118,7 @@ class VqaTask(Task):
     ) -> Iterator[FieldIssue]:
         """Yield what contradicts itself among names, phrases and metrics."""
         closed = (*CLOSED_KINDS, "overall_grade")
-        yield from check_questions(document, declared, metrics=list_at(document, "metrics"), closed_kinds=closed)
+        yield from check_questions(document, declared, closed_kinds=closed)
 
     def source_columns(self) -> Sequence[Column]:
         """Return the columns of questions, and the one that says which are closed-ended."""
@@ -188,12 +188,13 @@ class VqaTask(Task):
         columns = (("answer", "response", "prediction"), ("question", self.columns.question.column))
         return PredictionNeed("answers", scored, tuple(PredictionColumn(names[0], names[1:]) for names in columns))
 
-    def reported_metrics(self) -> list[dict[str, str]]:
-        """Return the metrics that need no grades; the others are there once per grader."""
+    def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
+        """Return the metrics that need no grades; the others are there once per grader, if there is what to grade."""
+        nothing_open = {name for name, subset in (counts or {}).items() if subset.get("open") == 0}
         return [
             {"name": one.name, "kind": one.kind, "protocol": one.protocol, "average": "items"}
             for one in self.metrics
-            if one.kind not in GRADED_KINDS
+            if one.kind not in GRADED_KINDS or one.scored_subset in nothing_open
         ]
 
     def to_grade(self, table: Table) -> dict[str, dict[str, str]]:

@@ -56,7 +56,7 @@ def evaluate(task: VqaTask, given: EvaluationInput) -> Evaluation:
     subsets = {name: _Scored(task, name, given) for name in sorted({one.scored_subset for one in task.metrics})}
     for metric in task.metrics:
         scored = subsets[metric.scored_subset]
-        if BASES[metric.kind] != "graded":
+        if not scored.is_graded(metric):
             result.scores.append(scored.score(metric, None))
             if result.scores[-1]["value"] is not None:
                 result.resampled[metric.name] = scored.resampled(metric)
@@ -64,9 +64,9 @@ def evaluate(task: VqaTask, given: EvaluationInput) -> Evaluation:
             result.graded += [scored.score(metric, grades) for grades in given.grades]
     if len(given.grades) > 1:
         result.agreement = agreement(given.grades)
-    ungraded = [metric.name for metric in task.metrics if BASES[metric.kind] == "graded" and not given.grades]
-    if ungraded:
-        message = f"nobody has graded the open-ended answers, so {listed(ungraded)} are not there"
+    graded = [metric.name for metric in task.metrics if subsets[metric.scored_subset].is_graded(metric)]
+    if graded and not given.grades:
+        message = f"nobody has graded the open-ended answers, so {listed(graded)} are not there"
         result.notes.append(Issue("note", "grades", message, "Make a sheet for a grader with 'cxrspec grade'"))
     return result
 
@@ -120,6 +120,10 @@ class _Scored:
             self._read[reading] = np.array([known[text] for text in self.answers])
         return self._read[reading]
 
+    def is_graded(self, metric: AnswerMetric) -> bool:
+        """Return whether a number stands on grades: where no question is open-ended, none does."""
+        return BASES[metric.kind] == "graded" and not self.is_closed.all()
+
     def score(self, metric: AnswerMetric, grades: Grades | None) -> dict[str, Any]:
         """Return one number, by question type too, with its counts and intervals."""
         values = self._values(metric, grades)
@@ -128,13 +132,15 @@ class _Scored:
             "metric": metric.name,
             "kind": metric.kind,
             "protocol": metric.protocol,
-            "basis": BASES[metric.kind],
+            "basis": BASES["accuracy" if metric.kind == "overall_grade" and not grades else metric.kind],
             "subset": self.name,
             **self._entry(metric, values, everything),
             "question_types": {
                 name: self._entry(metric, values, self.types == name) for name in self.task.strata_names
             },
         }
+        if not entry["n_items"]:  # the subset has no such question: nothing that a system could be undefined on
+            entry["applies"] = False
         if metric.reading:
             entry["reading"] = metric.reading
         if grades:
@@ -155,10 +161,16 @@ class _Scored:
         if metric.kind == "yes_rate":
             said = (self.read(metric.reading or "strict") == "yes").astype(np.float64)
             return Values(said, [("closed-ended question", closed)])
-        graded = np.array([grades.by_item.get(item, 0.0) if grades else 0.0 for item in self.table.item_ids])
+        graded = np.array(
+            [
+                grades.by_item[item] if grades and not is_closed else np.nan  # a missing grade is never a 0
+                for item, is_closed in zip(self.table.item_ids, closed, strict=True)
+            ]
+        )
         if metric.kind == "mean_grade":
             return Values(graded, [("open-ended question", opened)])
-        right = (self.read(metric.reading or "strict") == self.wanted).astype(np.float64)
+        decided = np.isin(self.wanted, ("yes", "no"))  # what says neither is never right, whatever it is compared with
+        right = ((self.read(metric.reading or "strict") == self.wanted) & decided).astype(np.float64)
         if metric.kind == "overall_grade":
             everything = np.ones(len(self.table), dtype=np.bool_)
             return Values(np.where(closed, right, graded), [("question", everything)])

@@ -46,12 +46,18 @@ class ClosedEnded(Fields):
     """`leading_yes_no`: those whose reference answer begins with yes or no; `column`: as a column of the file says."""
     column: ColumnRef | None = None
     one_of: Texts | None = None
-    """The cells of the column that say so."""
+    """The cells of the column that say so; case, blanks, `_` and `-` never matter."""
+    open: Texts | None = None
+    """The cells that say open-ended; any other is refused. Absent only from locks of before it was asked for."""
 
     @model_validator(mode="after")
     def _whole(self) -> ClosedEnded:
-        if {self.column is not None, self.one_of is not None} != {self.by == "column"}:
-            raise ValueError("column and one_of belong to 'by: column', and it needs both")
+        if {self.column is not None, self.one_of is not None} != {self.by == "column"} or (
+            self.open and not self.column
+        ):
+            raise ValueError("column, one_of (closed-ended) and open belong to 'by: column', and it needs them")
+        if both := set(map(plain_name, self.one_of or ())) & set(map(plain_name, self.open or ())):
+            raise ValueError(f"{listed(sorted(both))} cannot say both closed-ended and open-ended")
         return self
 
 
@@ -62,11 +68,15 @@ def decode_questions(task: VqaTask, items: ItemColumns) -> list[list[str]]:
         DefinitionError: with every cell that is empty or that the definition does not know, and every closed-ended
             question whose reference answer is neither yes nor no.
     """
+    from cxrspec.metrics import words
+
     faults = _Faults(items)
     columns = task.columns
     questions, answers = items.cells(columns.question), items.cells(columns.answer)
     for column, cells, what in ((columns.question, questions, "question"), (columns.answer, answers, "answer")):
         faults.note(column, [row for row, cell in enumerate(cells) if not cell.strip()], f"the {what} is empty")
+    wordless = [row for row, cell in enumerate(answers) if cell.strip() and not words(cell)]
+    faults.note(columns.answer, wordless, "the answer has no word, so that an empty answer would be right")
     decoded = [
         list(questions),
         list(answers),
@@ -100,19 +110,30 @@ def _closed(task: VqaTask, items: ItemColumns, answers: Sequence[str], faults: _
     from cxrspec.metrics import leading_polarity, words
 
     rule = task.closed_ended
-    if rule.by == "column" and rule.column and rule.one_of:
-        wanted = {text.strip() for text in rule.one_of}
-        closed = [cell.strip() in wanted for cell in items.cells(rule.column)]
+    if rule.column:
+        closed = _by_column(rule.column, rule, items, faults)
     else:
         closed = [words(answer)[:1] in (["yes"], ["no"]) for answer in answers]
     undecided = [
         row
         for row, (answer, is_closed) in enumerate(zip(answers, closed, strict=True))
-        if is_closed and leading_polarity(answer) == "undecided"
+        if is_closed and leading_polarity(answer) not in ("yes", "no")
     ]
     fault = "a closed-ended question whose reference answer does not begin with either yes or no"
     faults.note(task.columns.answer, undecided, fault, "Mend closed_ended, or pin the file that it was written for")
     return ["1" if is_closed else "0" for is_closed in closed]
+
+
+def _by_column(column: Column, rule: ClosedEnded, items: ItemColumns, faults: _Faults) -> list[bool]:
+    """Return which questions a column calls closed-ended; a cell that the definition does not know is a fault."""
+    kinds = ((True, rule.one_of or ()), (False, rule.open or ()))
+    said = {plain_name(text): is_closed for is_closed, texts in kinds for text in texts}
+    cells = items.cells(column)
+    for text in sorted(text for text in set(cells) if rule.open and plain_name(text) not in said):
+        rows = [row for row, cell in enumerate(cells) if cell == text]
+        declared = f"one_of {listed(rule.one_of or ())} and open {listed(rule.open or ())}"
+        faults.note(column, rows, f"{shown(text)} says neither closed- nor open-ended; declared are {declared}")
+    return [said.get(plain_name(cell), False) for cell in cells]
 
 
 def _named(

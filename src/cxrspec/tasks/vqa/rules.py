@@ -9,16 +9,13 @@ from cxrspec.errors import listed
 from cxrspec.field_errors import list_at, mapping_at
 from cxrspec.fields import FieldIssue
 from cxrspec.spelling import plain_name
+from cxrspec.tasks.scored import check_scored
 
 _ROLES: Final = {"question_type": "question_types", "condition": "conditions"}
 
 
 def check_questions(
-    document: Mapping[str, Any],
-    declared: Mapping[str, Sequence[str]],
-    *,
-    metrics: Sequence[Any],
-    closed_kinds: Sequence[str],
+    document: Mapping[str, Any], declared: Mapping[str, Sequence[str]], *, closed_kinds: Sequence[str]
 ) -> Iterator[FieldIssue]:
     """Yield every contradiction between columns, names, phrases and metrics."""
     for role, names in _ROLES.items():
@@ -27,8 +24,13 @@ def check_questions(
             message = f"columns.{role} and {names} go together: one has no use without the other"
             yield FieldIssue((names,), "reference-conflict", message, "Give both, or leave both out")
         yield from _check_spellings(names, mapping_at(document, names))
+    closed = mapping_at(document, "closed_ended")
+    if closed.get("by") == "column" and closed.get("open") is None:
+        message = "the cells that say open-ended are not declared, and nothing is taken as open-ended silently"
+        yield FieldIssue(("closed_ended", "open"), "field-missing", message, "Write them beside one_of, as open: [...]")
     yield from _check_phrases(mapping_at(document, "phrases"))
-    yield from _check_metrics(metrics, declared["subset"], closed_kinds)
+    yield from check_scored(document, declared)
+    yield from _check_readings(list_at(document, "metrics"), closed_kinds)
 
 
 def _check_spellings(field: str, names: Mapping[Any, Any]) -> Iterator[FieldIssue]:
@@ -65,19 +67,10 @@ def _texts(value: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _check_metrics(metrics: Sequence[Any], subsets: Sequence[str], closed_kinds: Sequence[str]) -> Iterator[FieldIssue]:
-    """Refuse metrics of one name, a reading where none is used or none where one is, and a subset that is not there."""
-    seen: dict[str, int] = {}
+def _check_readings(metrics: Sequence[Any], closed_kinds: Sequence[str]) -> Iterator[FieldIssue]:
+    """Refuse a reading where none is used, and none where one is."""
     for i, metric in enumerate(metrics):
-        if not isinstance(metric, Mapping):
-            continue
-        name, kind = metric.get("name"), metric.get("kind")
-        if isinstance(name, str) and seen.setdefault(name, i) != i:
-            message = f"metrics[{seen[name]}] is also called '{name}'"
-            yield FieldIssue(("metrics", i, "name"), "reference-conflict", message, "Choose another name")
+        kind = metric.get("kind") if isinstance(metric, Mapping) else None
         if isinstance(kind, str) and (kind in closed_kinds) != (metric.get("reading") is not None):
             message = f"reading belongs to {listed(closed_kinds)}, and these need one: strict or lenient"
             yield FieldIssue(("metrics", i, "reading"), "reference-conflict", message)
-        if metric.get("subset") is None and "test" not in subsets:
-            message = f"a metric scores 'test' unless it names a subset; declared are {listed(subsets)}"
-            yield FieldIssue(("metrics", i, "subset"), "reference-unknown", message)
