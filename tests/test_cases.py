@@ -299,7 +299,7 @@ def test_nothing_can_be_submitted_to_cases(made: Made) -> None:
 
     made.freeze()
     request = Request(CASES, "ours", "answers", b"x", "x.csv")
-    assert "unknown protocol 'answers'" in refusal(lambda: submit(request, made.registry))
+    assert "has no protocol: it freezes items and their labels" in refusal(lambda: submit(request, made.registry))
 
 
 # the questions
