@@ -40,7 +40,7 @@ def wide() -> dict[str, Any]:
     }
     pair = {"positive": "there", "negative": "not there"}
     document["protocols"]["zero_shot"] = {"prompts": {name: dict(pair) for name in document["findings"]}}
-    document["metrics"][0]["interval"] = [INTERVAL]
+    document["metrics"][0]["interval"] = [dict(INTERVAL)]
     document["expect"]["test"] = {"items": {"value": 12}, "positives": {"edema": 4}, "pool": {"items": 12}}
     return document
 
@@ -65,7 +65,7 @@ ANSWER_METRIC: dict[str, Any] = {
     "kind": "accuracy",
     "protocol": "answers",
     "reading": "strict",
-    "interval": INTERVAL,
+    "interval": dict(INTERVAL),
 }
 
 
@@ -105,7 +105,7 @@ BOX_METRIC: dict[str, Any] = {
     "correct": ">",
     "afp_unit": "box_row",
     "average": "macro",
-    "interval": INTERVAL,
+    "interval": dict(INTERVAL),
 }
 
 
@@ -154,7 +154,7 @@ def read() -> dict[str, Any]:
         "reference": {"bc1": "tiny/labels", "bc2": "url", "bc3": "tiny/test_list"},
     }
     document["metrics"].append(dict(READERS_METRIC))
-    document["metrics"][0]["interval"] = [INTERVAL, {"method": "delong", "level": 0.95}]
+    document["metrics"][0]["interval"] = [dict(INTERVAL), {"method": "delong", "level": 0.95}]
     return document
 
 
@@ -308,7 +308,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("Metric.kind", wide, "metrics/0/kind", "average_precision", True),
     ("Metric.protocol", wide, "metrics/2", {**TINY["metrics"][1], "name": "third", "protocol": "zero_shot"}, True),
     ("Metric.subset", wide, "metrics/0/subset", "women", True),
-    ("Metric.interval", wide, "metrics/0/interval", [INTERVAL, INTERVAL], True),
+    ("Metric.interval", wide, "metrics/0/interval", [INTERVAL, {**INTERVAL, "unit": "group"}], True),
     ("Metric.strata", wide, "metrics/0/strata", {"view": "values"}, True),
     ("Strata.values", wide, "metrics/0/strata", {"age": "values"}, True),
     ("Strata.bands", wide, "metrics/0/strata", {"age": [0, 40]}, True),
@@ -342,7 +342,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("BoxMetric.correct", boxed, "metrics/0/correct", ">=", True),
     ("BoxMetric.afp_unit", boxed, "metrics/0/afp_unit", "image", True),
     ("BoxMetric.subset", boxed, "metrics/0/subset", "test", True),
-    ("BoxMetric.interval", boxed, "metrics/0/interval", [INTERVAL, INTERVAL], True),
+    ("BoxMetric.interval", boxed, "metrics/0/interval", [INTERVAL, {**INTERVAL, "unit": "group"}], True),
     ("CasesTask.labeler", cases, "labeler", "negbio", True),
     ("CasesTask.labels", cases, "labels", "tiny/readers", True),
     ("CasesTask.conditions", cases, "conditions/edema", ["Edema", "Effusion"], True),
@@ -367,7 +367,7 @@ EDITS: list[tuple[str, Any, str, Any, bool]] = [
     ("AnswerMetric.kind", asked, "metrics/0/kind", "yes_rate", True),
     ("AnswerMetric.reading", asked, "metrics/0/reading", "lenient", True),
     ("AnswerMetric.subset", asked, "metrics/0/subset", "test", True),
-    ("AnswerMetric.interval", asked, "metrics/0/interval", [INTERVAL, INTERVAL], True),
+    ("AnswerMetric.interval", asked, "metrics/0/interval", [INTERVAL, {**INTERVAL, "unit": "group"}], True),
 ]  # fmt: skip
 ONE_VALUE = {
     *("WheelSource.kind", "UrlSource.kind", "HubSource.kind", "FileSource.kind", "SeparatedLabels.encoding"),
