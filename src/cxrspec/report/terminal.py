@@ -13,7 +13,6 @@ from rich.text import Text
 
 from cxrspec.errors import Issue
 from cxrspec.report.board import (
-    ANSWER_COUNTS,
     OVERLAP_MEANS,
     agreement_text,
     agreement_texts,
@@ -44,6 +43,11 @@ if TYPE_CHECKING:
 
 MARKS: Final = {"held": ("✓", "green"), "broken": ("✗", "bold red"), "not checked": ("○", "yellow")}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+ANSWER_COUNTS: Final = (
+    *("n_items", "n_positive", "n_negative", "n_said_yes", "n_said_no"),
+    *("n_undecided", "n_refusal", "n_empty", "n_missing", "n_excluded"),
+)
+"""The counts of questions, in the order in which they are shown."""
 PIPE_WIDTH: Final = 240
 """Columns where stdout is no terminal, so that no cell is cut."""
 
