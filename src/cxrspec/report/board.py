@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from cxrspec.report.intervals import interval_ends
+
 TABLE_SIZE: Final = 16
 """A publication with more values than this reports a table, which stands in its own file."""
 _FIRST_NUMBER: Final = re.compile(r"\[?(-?[0-9]+(\.[0-9]+)?)")
@@ -108,9 +110,8 @@ def interval_text(score: Mapping[str, Any]) -> str:
 
 def bounds_text(interval: Mapping[str, Any]) -> str:
     """Write an interval, `[0.551, 0.601]`, or why there is none."""
-    if interval["low"] is None:
-        return f"(no interval: {interval['reason']})"
-    return f"[{interval['low']:.3f}, {interval['high']:.3f}]"
+    ends = interval_ends(interval)
+    return f"({ends})" if interval["low"] is None else ends
 
 
 def strata_in_order(strata: Mapping[str, Any]) -> list[str]:

@@ -111,9 +111,10 @@ def board_protocols(board: Entry) -> Iterator[dict[str, Any]]:
 
 
 def _ranking_metric(row: Entry) -> str:
-    """Return the metric by which systems are ranked: the first with a bootstrap, which alone is paired, or else the first."""
-    found = (name for name, one in row["scores"].items() if any(i["method"] == "bootstrap" for i in one["intervals"]))
-    return next(found, next(iter(row["scores"])))
+    """Return the metric that ranks: the first with a bootstrap, which alone is paired between systems, or the first."""
+    scores: Mapping[str, Entry] = row["scores"]
+    found = (name for name, one in scores.items() if any(i["method"] == "bootstrap" for i in one["intervals"]))
+    return next(found, next(iter(scores)))
 
 
 def _rank(row: Entry) -> dict[str, str]:
