@@ -31,6 +31,7 @@ from project import (
 )
 
 HOME, DEFINITION, SYSTEM = "index.html", "tiny/v1/index.html", "tiny/v1/systems/ours.html"
+BREAK = "\N{SOFT HYPHEN}"
 REPORT = f"{FOLDER}/reports/ours.json"
 
 
@@ -44,7 +45,9 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep an element."""
+        """Keep an element; a place where a word may break is none in its text."""
+        if tag == "wbr":
+            self.texts.append(BREAK)
         self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
@@ -54,7 +57,7 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         """All text, blanks squeezed."""
-        return " ".join(" ".join(self.texts).split())
+        return " ".join(" ".join(self.texts).replace(f" {BREAK} ", "").split())
 
     def values(self, name: str) -> list[str]:
         """Return every value of an attribute."""

@@ -7,16 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from cxrspec.report.intervals import interval_ends
+
 TABLE_SIZE: Final = 16
 """A publication with more values than this reports a table, which stands in its own file."""
 _FIRST_NUMBER: Final = re.compile(r"\[?(-?[0-9]+(\.[0-9]+)?)")
 PLACED: Final = ("scored", "overlap", "undefined")
 """States that have numbers to show, in the order of a table; only the first is ranked."""
-ANSWER_COUNTS: Final = (
-    *("n_items", "n_positive", "n_negative", "n_said_yes", "n_said_no"),
-    *("n_undecided", "n_refusal", "n_empty", "n_missing", "n_excluded"),
-)
-"""The counts of questions, in the order in which they are shown."""
 WIDE: Final = 6
 """A protocol with more numbers than this has a row per number and finding, and a column per system."""
 OVERLAP_MEANS: Final = "overlap: how much of what is scored the training data cover, as their author declares them"
@@ -143,9 +140,8 @@ def by_text(interval: Mapping[str, Any]) -> str:
 
 def bounds_text(interval: Mapping[str, Any]) -> str:
     """Write an interval, `[0.551, 0.601]`, or why there is none."""
-    if interval["low"] is None:
-        return f"(no interval: {interval['reason']})"
-    return f"[{interval['low']:.3f}, {interval['high']:.3f}]"
+    ends = interval_ends(interval)
+    return f"({ends})" if interval["low"] is None else ends
 
 
 def strata_in_order(strata: Mapping[str, Any]) -> list[str]:
@@ -210,14 +206,6 @@ def graded_rows(board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             ]
             cells = (metric_heading(score["metric"], [{"scores": {score["metric"]: score}}]), row["system"])
             yield (*cells, grader_text(score), interval_text(score), "; ".join(parts), f"{score['n_items']:,}")
-
-
-def answer_rows(score: Mapping[str, Any], types: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """Yield the heading, then the counts of all questions of a score and of each question type."""
-    counts = [key for key in ANSWER_COUNTS if key in score]
-    yield ("question type", *(key.removeprefix("n_").replace("_", " ") for key in counts))
-    for name, entry in {"all": score, **types}.items():
-        yield (name, *(f"{entry[key]:,}" for key in counts))
 
 
 def grader_text(score: Mapping[str, Any]) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cxrspec.errors import Issue
 from cxrspec.report.board import (
-    ANSWER_COUNTS,
     GRADED_HEADING,
     OVERLAP_MEANS,
     agreement_text,
@@ -34,6 +33,12 @@ from cxrspec.report_file import undefined_scores
 
 if TYPE_CHECKING:
     from cxrspec.reference import Reference
+
+ANSWER_COUNTS: Final = (
+    *("n_items", "n_positive", "n_negative", "n_said_yes", "n_said_no"),
+    *("n_undecided", "n_refusal", "n_empty", "n_missing", "n_excluded"),
+)
+"""The counts of questions, in the order in which they are shown."""
 
 
 def show_undefined(reference: Reference, report: Mapping[str, Any]) -> None:

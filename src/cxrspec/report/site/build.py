@@ -157,7 +157,7 @@ def _frozen_pages(reference: Reference, registry: Registry, of_page: Mapping[str
             boards=list(scores.board_protocols(board)),
             graded=list(boards.graded_rows(board)),
             agreement=list(boards.agreement_texts(board)),
-            unranked=[row for row in board["systems"] if row["state"] not in boards.PLACED],
+            unranked=[row for row in board["systems"] if row["state"] not in boards.PLACED or not row["scores"]],
             chain=chain(audit_definition(reference, registry), restricted=not lock.redistribute),
         ),
         {**board, "leaders": list(scores.leaders(board))},
@@ -204,7 +204,7 @@ def _rendered(template: str, place: str, **given: Any) -> str:
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = Environment(
         loader=PackageLoader("cxrspec.report.site"),
@@ -226,5 +226,6 @@ def _environment() -> Environment:
         "panel_values": scores.panel_values,
     }
     environment.filters["count"] = lambda number: f"{number:,}"
+    environment.filters["breakable"] = lambda name: Markup("_<wbr>").join(escape(part) for part in name.split("_"))
     environment.filters["plain"] = lambda name: name.removeprefix("n_").replace("_", " ")
     return environment

@@ -13,8 +13,11 @@ from cxrspec.report.site.charts import forest_scale, strip
 
 CHANCE: Final = {"roc_auc": 0.5}
 """Kind of number: what a system reaches that knows nothing."""
-COUNTS: Final = ("n_positive", "n_negative", "n_missing", "n_excluded")
-"""The counts of a finding in the order in which a table shows them; others follow."""
+COUNTS: Final = (
+    *("n_items", "n_positive", "n_negative", "n_said_yes", "n_said_no"),
+    *("n_undecided", "n_refusal", "n_empty", "n_missing", "n_excluded"),
+)
+"""The counts of findings and of questions in the order in which a table shows them; others follow."""
 MOST_LEADERS: Final = 3
 """So many systems that share the first rank are named on a card; of more only how many there are."""
 
@@ -84,7 +87,9 @@ def board_protocols(board: Entry) -> Iterator[dict[str, Any]]:
         ranked = boards.ranked(board, protocol)
         if not ranked:
             continue
-        first, *names = boards.metric_names(board, protocol)
+        every = boards.metric_names(board, protocol)
+        first = _ranking_metric(ranked[0])
+        names = [name for name in every if name != first]
         is_wide = boards.is_wide(board, protocol)
         groups: dict[str, list[str]] = {}
         for name in names:
@@ -103,6 +108,13 @@ def board_protocols(board: Entry) -> Iterator[dict[str, Any]]:
                 (row["system"], row["scores"][name]["signature"]) for row in ranked for name in (first, *names)
             ],
         }
+
+
+def _ranking_metric(row: Entry) -> str:
+    """Return the metric that ranks: the first with a bootstrap, which alone is paired between systems, or the first."""
+    scores: Mapping[str, Entry] = row["scores"]
+    found = (name for name, one in scores.items() if any(i["method"] == "bootstrap" for i in one["intervals"]))
+    return next(found, next(iter(scores)))
 
 
 def _rank(row: Entry) -> dict[str, str]:
@@ -126,7 +138,7 @@ def leaders(board: Entry) -> Iterator[dict[str, Any]]:
         ranked = boards.ranked(board, protocol)
         if not ranked:
             continue
-        name = boards.metric_names(board, protocol)[0]
+        name = _ranking_metric(ranked[0])
         first = [row for row in ranked if 1 in (row["rank"] or ())]
         shown = first or ranked[:1]
         yield {
@@ -157,7 +169,7 @@ def _score_forest(score: Entry) -> dict[str, Any]:
         "by": "Question type" if by_type else "Finding",
         "score": score,
         "counts": ["n_items"] if by_type else _counts(parts.values()),
-        "answers": list(boards.answer_rows(score, asked)) if by_type else [],
+        "answers": list(_answer_rows({"all": score, **asked})) if by_type else [],
     }
 
 
@@ -176,6 +188,14 @@ def _counts(entries: Iterable[Entry]) -> list[str]:
     names = dict.fromkeys(key for entry in found for key in entry if key.startswith("n_") and key != "n_items")
     ordered = sorted(names, key=lambda name: (COUNTS.index(name) if name in COUNTS else len(COUNTS), name))
     return [name for name in ordered if any(entry.get(name) for entry in found)]
+
+
+def _answer_rows(parts: Mapping[str, Entry]) -> Iterator[tuple[str, ...]]:
+    """Yield the heading, then the counts of all questions of a score and of each question type, zeros too."""
+    counts = [name for name in COUNTS if name in parts["all"]]
+    yield ("question type", *(name.removeprefix("n_").replace("_", " ") for name in counts))
+    for label, entry in parts.items():
+        yield (label, *(f"{entry[name]:,}" for name in counts))
 
 
 def reader_tables(scores: Sequence[Entry]) -> list[list[tuple[str, ...]]]:
