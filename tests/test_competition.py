@@ -213,6 +213,26 @@ class TestScoring:
         (note,) = [note for note in map(str, project.score(reference=other).notes) if "DeLong" in note]
         assert "DeLong's intervals take 20 items of 10 groups as independent" in note
 
+    def test_a_mean_without_delongs_interval_is_printed_without_words(self, scored: Competition) -> None:
+        """Of a mean there is none: the report has the reason, what is printed shows the bootstrap alone."""
+        project = Project(scored.root)
+        for command in (("show", f"{TEST}/ours"), ("leaderboard", TEST.benchmark)):
+            out = project.run(*command).out
+            assert "no interval" not in out
+        (line,) = [one for one in project.run("show", f"{TEST}/ours").out.splitlines() if "mean_auroc_5 on" in one]
+        assert " by " not in line
+
+    def test_the_column_of_images_may_be_called_as_chexpert_calls_it(self, tmp_path: Path) -> None:
+        """`Path` beside `Study`: predictions per image of the test set, brought together by study."""
+        made = competition(tmp_path)
+        made.freeze()
+        made.submit()
+        header, *rows = csv.reader(io.StringIO(predictions_csv()))
+        views = [[f"{row[0]}/view{view}_frontal.jpg", *row[1:]] for row in rows for view in (1, 2)]
+        notes = made.submit("images", csv_text(["Path", *header[1:]], views))
+        assert any("1,000 images -> 500 studies" in note for note in notes)
+        assert made.score()["scores"] == made.score("images")["scores"]
+
     def test_the_printed_report_shows_counts_points_and_vote(self, scored: Competition) -> None:
         """Every convention with its total, and each reader's point; the vote is named as not counted."""
         out = Project(scored.root).run("show", f"{TEST}/ours").out

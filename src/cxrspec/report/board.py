@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 TABLE_SIZE: Final = 16
@@ -73,7 +73,7 @@ def ranking_texts(board: Mapping[str, Any], protocol: str) -> Iterator[str]:
     rows = ranked(board, protocol)
     first = metric_names(board, protocol)[0]
     interval = rows[0]["scores"][first]["intervals"][0]
-    if sum(row["state"] == "scored" for row in rows) > 1:
+    if "unit" in interval and sum(row["state"] == "scored" for row in rows) > 1:
         test = f"a paired bootstrap of {first} ({interval['level']:.0%}, by {interval['unit']}, uncorrected)"
         yield f"Systems that share a rank are not separated by {test}."
     for row in rows:
@@ -90,16 +90,28 @@ def unranked_texts(board: Mapping[str, Any]) -> Iterator[str]:
             yield f"{row['system']}: {row['state']}: {row['reason']}"
 
 
+def signature_texts(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield every signature of some systems once, with the systems that have it, metric by metric."""
+    for name in metrics:
+        systems: dict[str, list[str]] = {}
+        for row in rows:
+            systems.setdefault(row["scores"][name]["signature"], []).append(row["system"])
+        yield from ((signature, ", ".join(having)) for signature, having in systems.items())
+
+
 def metric_heading(metric: str, rows: list[Mapping[str, Any]]) -> str:
     """Write a metric with the subset that it is of, so that no two subsets are ever read as one."""
     return f"{metric} on {rows[0]['scores'][metric]['subset']}"
 
 
 def interval_text(score: Mapping[str, Any]) -> str:
-    """Write a value with its interval, `0.576 [0.551, 0.601]`, or why it is undefined; several say what each is by."""
+    """Write a value with its interval, `0.576 [0.551, 0.601]`, or why it is undefined; several say what each is by.
+
+    DeLong's interval is of one finding: of a mean it is not there, which only the report needs to say.
+    """
     if score["value"] is None:
         return f"undefined ({score['reason']})"
-    intervals = score["intervals"]
+    intervals = [one for one in score["intervals"] if one.get("method") != "delong" or "findings" not in score]
     texts = [bounds_text(interval) for interval in intervals]
     if len(texts) > 1:
         texts = [f"{text} by {one.get('unit') or one['method']}" for text, one in zip(texts, intervals, strict=True)]
@@ -249,7 +261,7 @@ def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[
         yield from map(_table_row, wide_rows(board, protocol, findings=True))
         yield from ("", *ranking_texts(board, protocol))
         yield from ("", *(f"- {row['system']} was trained on: {_one_line(training_text(row))}" for row in rows), "")
-        yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
+        yield from (f"- `{signature}` ({systems})" for signature, systems in signature_texts(rows, metrics))
         return
     headings = (metric_heading(name, rows) for name in metrics)
     yield _table_row(("rank", "system", *headings, "n", "overlap", "trained on"))
@@ -262,7 +274,7 @@ def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: list[Mapping[
     yield ""
     yield from (f"{text}\n" for text in ranking_texts(board, protocol))
     yield from (OVERLAP_MEANS, "")
-    yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
+    yield from (f"- `{signature}` ({systems})" for signature, systems in signature_texts(rows, metrics))
 
 
 def _table_row(cells: tuple[str, ...]) -> str:

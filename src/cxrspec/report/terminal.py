@@ -29,6 +29,7 @@ from cxrspec.report.board import (
     ranked,
     ranking_texts,
     reported_text,
+    signature_texts,
     strata_in_order,
     training_text,
     unranked_texts,
@@ -243,9 +244,11 @@ def show_board(board: Mapping[str, Any]) -> None:
         out().print(table)
         _show_ranking(board, protocol)
         say(f"  {OVERLAP_MEANS}", "dim")
-        for row in rows:
-            for name in metrics:
-                say(f"  {row['scores'][name]['signature']}", "dim")
+        found = list(signature_texts(rows, metrics))
+        for signature, systems in found:
+            say(f"  {signature}", "dim")
+            if len(found) > len(metrics):  # not all systems have the same
+                say(f"    of {systems}", "dim")
     if graded := list(graded_rows(board)):
         table = new_table("graded", "system", "grader", "value", "by question type", "n")
         for line in graded:
@@ -275,8 +278,9 @@ def _show_wide(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapping[s
     _show_ranking(board, protocol)
     for row in rows:
         say(f"  {row['system']} was trained on: {training_text(row)}", "dim")
-        name, score = next(iter(row["scores"].items()))
-        say(f"  {score['signature'].replace(f'|metric:{name}|', '|metric:(as named)|')}", "dim")
+    first = metric_names(board, protocol)[0]
+    for signature, systems in signature_texts(rows, [first]):
+        say(f"  {signature.replace(f'|metric:{first}|', '|metric:(as named)|')} ({systems})", "dim")
 
 
 def show_audit(audit: Mapping[str, Any]) -> None:
