@@ -139,6 +139,19 @@ class TestFreezing:
         )
         assert wanted in said
 
+    def test_rows_of_a_reader_that_change_nothing_are_noted(self, tmp_path: Path, scored: Competition) -> None:
+        """A study that is no item, and a row that stands there twice: left aside, counted, and the same subset."""
+        text = label_files()["bc4"]
+        first = text.splitlines()[1]
+        other = first.replace("patient64741", "patient70000")
+        frozen = competition(tmp_path, {"bc4": f"{text}{first}\n{other}\n"}).freeze()
+        said = [str(note) for note in frozen.notes]
+        assert [
+            "comparison-readers/bc4: 1 of its ids are no items and left aside: test/patient70000/study1",
+            "comparison-readers/bc4: 1 rows repeat another row of their item, with the same cells",
+        ] == said
+        assert scored.registry.read_lock(TEST).subset_ids == frozen.lock.subset_ids
+
     def test_a_reader_without_a_study_is_refused(self, tmp_path: Path) -> None:
         """A study that a comparison reader did not read has five blank reads."""
         files = {"bc6": "\n".join(label_files()["bc6"].splitlines()[:-1]) + "\n"}
