@@ -139,6 +139,19 @@ class TestFreezing:
         )
         assert wanted in said
 
+    def test_rows_of_a_reader_that_change_nothing_are_noted(self, tmp_path: Path, scored: Competition) -> None:
+        """A study that is no item, and a row that stands there twice: left aside, counted, and the same subset."""
+        text = label_files()["bc4"]
+        first = text.splitlines()[1]
+        other = first.replace("patient64741", "patient70000")
+        frozen = competition(tmp_path, {"bc4": f"{text}{first}\n{other}\n"}).freeze()
+        said = [str(note) for note in frozen.notes]
+        assert [
+            "comparison-readers/bc4: 1 of its ids are no items and left aside: test/patient70000/study1",
+            "comparison-readers/bc4: 1 rows repeat another row of their item, with the same cells",
+        ] == said
+        assert scored.registry.read_lock(TEST).subset_ids == frozen.lock.subset_ids
+
     def test_a_reader_without_a_study_is_refused(self, tmp_path: Path) -> None:
         """A study that a comparison reader did not read has five blank reads."""
         files = {"bc6": "\n".join(label_files()["bc6"].splitlines()[:-1]) + "\n"}
@@ -212,6 +225,26 @@ class TestScoring:
         project.submit(reference=other)
         (note,) = [note for note in map(str, project.score(reference=other).notes) if "DeLong" in note]
         assert "DeLong's intervals take 20 items of 10 groups as independent" in note
+
+    def test_a_mean_without_delongs_interval_is_printed_without_words(self, scored: Competition) -> None:
+        """Of a mean there is none: the report has the reason, what is printed shows the bootstrap alone."""
+        project = Project(scored.root)
+        for command in (("show", f"{TEST}/ours"), ("leaderboard", TEST.benchmark)):
+            out = project.run(*command).out
+            assert "no interval" not in out
+        (line,) = [one for one in project.run("show", f"{TEST}/ours").out.splitlines() if "mean_auroc_5 on" in one]
+        assert " by " not in line
+
+    def test_the_column_of_images_may_be_called_as_chexpert_calls_it(self, tmp_path: Path) -> None:
+        """`Path` beside `Study`: predictions per image of the test set, brought together by study."""
+        made = competition(tmp_path)
+        made.freeze()
+        made.submit()
+        header, *rows = csv.reader(io.StringIO(predictions_csv()))
+        views = [[f"{row[0]}/view{view}_frontal.jpg", *row[1:]] for row in rows for view in (1, 2)]
+        notes = made.submit("images", csv_text(["Path", *header[1:]], views))
+        assert any("1,000 images -> 500 studies" in note for note in notes)
+        assert made.score()["scores"] == made.score("images")["scores"]
 
     def test_the_printed_report_shows_counts_points_and_vote(self, scored: Competition) -> None:
         """Every convention with its total, and each reader's point; the vote is named as not counted."""

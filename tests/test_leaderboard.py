@@ -67,6 +67,16 @@ def test_protocols_are_ranked_apart(project: Project) -> None:
     assert markdown(found).index("## zero_shot") < markdown(found).index("## probe")
 
 
+def test_a_signature_that_systems_share_stands_there_once(project: Project) -> None:
+    """It names no system: two with one signature need one line, on the terminal and in Markdown."""
+    project.submit("other")
+    project.score("other")
+    board = leaderboard(REF, project.registry)
+    signature = board["systems"][0]["scores"]["mean_auroc_zero_shot"]["signature"]
+    assert [f"- `{signature}` (other, ours)"] == [line for line in markdown(board).splitlines() if signature in line]
+    assert 1 == project.run("leaderboard", "tiny").out.count(signature)
+
+
 def test_subsets_are_named_in_every_heading(project: Project) -> None:
     """C10: a score on a validation subset is never read as one on the test subset."""
     [row] = board(project)["systems"]

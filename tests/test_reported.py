@@ -35,6 +35,18 @@ def test_a_value_keeps_its_digits(project: Project) -> None:
     assert "0.8410" == entry.as_json()["values"][0]["value"]
 
 
+def test_what_others_reported_of_an_unfrozen_benchmark_is_shown(project: Project) -> None:
+    """Nothing is frozen, and that is said; the entry stands there all the same, beside boards of other benchmarks."""
+    project.write("registry/other/reported/chexnet.yaml", ENTRY.replace("reference: tiny@v1\n", ""))
+    ran = project.run("leaderboard", "other")
+    assert (0, "") == (ran.code, ran.err)
+    assert "other  no version is frozen, so nothing is scored" in ran.out
+    assert "reported, not ranked: CheXNet: mean ROC-AUC 0.8410" in ran.out
+    found = project.run("leaderboard", "other", "tiny", "--json").json
+    assert [("other", 1), ("tiny@v1", 1)] == [(board["reference"], len(board["reported"])) for board in found]
+    assert 2 == project.run("leaderboard", "nothing").code
+
+
 def test_a_benchmark_without_reported_results_has_none(project: Project) -> None:
     """No folder is no error."""
     assert [] == load_reported(project.registry, "other")

@@ -46,6 +46,8 @@ class Compiled:
     subsets: dict[str, CompiledSubset]
     files: Mapping[tuple[str, str], OpenedFile]
     claims: list[Claim]
+    notes: list[Issue]
+    """What was left aside of the files that the task needs whole."""
 
 
 def compile_definition(definition: Definition, store: Store) -> Compiled:
@@ -62,28 +64,16 @@ def compile_definition(definition: Definition, store: Store) -> Compiled:
 def compile_files(files: SourceFiles) -> Compiled:
     """Compile from the files of a definition's sources, some of which may be open already; raises as the above."""
     files.open_all()
-    _refuse_same(files)
+    files.refuse_same()
     compilation = Compilation(files)
     subsets = compilation.subsets()
     roster, roster_counts = compilation.roster()
     counts = {**{name: subset.counts for name, subset in subsets.items()}, "roster": roster_counts}
     cells = {name: cells_of(subset.table, subset.covariates) for name, subset in subsets.items()}
     claims = list(count_claims(files.definition, counts)) + list(cell_claims(files.definition, cells))
-    return Compiled(files.definition, roster, roster_counts, subsets, files.opened, claims)
-
-
-def _refuse_same(files: SourceFiles) -> None:
-    """Refuse sources of one content where the task needs different ones; raises DefinitionError with each."""
-    owner: dict[str, str] = {}
-    issues = []
-    for what, source in files.definition.task.distinct_sources().items():
-        source = source or files.definition.items.source
-        digest = files.file(source).sha256
-        if (other := owner.setdefault(digest, what)) != what:
-            message = f"{what} has the very file of {other} (sha256 {digest[:16]}...)"
-            issues.append(Issue("reference-conflict", source, message, "Nobody counts twice: pin the own file of each"))
-    if issues:
-        raise DefinitionError(issues)
+    others = files.definition.task.distinct_sources().values()
+    notes = [note for source in others if source for note in compilation.items.row_notes(source)]
+    return Compiled(files.definition, roster, roster_counts, subsets, files.opened, claims, notes)
 
 
 def refuse_unnamed(definition: Definition) -> None:

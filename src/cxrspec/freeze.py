@@ -245,9 +245,9 @@ def _refuse_lost(registry: Registry, reference: Reference, new: Lock | None = No
 
 
 def _claim_notes(compiled: Compiled, registry: Registry) -> list[Issue]:
-    """Return notes on the claims that hold nearly, or could not be checked; refuse those that do not hold."""
+    """Return what was left aside, and the claims that hold nearly or could not be checked; refuse those that fail."""
     _refuse_unmet_claims(compiled, registry)
-    return [*_near_claims(compiled), *check_containment(compiled, registry)]
+    return [*compiled.notes, *_near_claims(compiled), *check_containment(compiled, registry)]
 
 
 def _refuse_unmet_claims(compiled: Compiled, registry: Registry) -> None:

@@ -88,6 +88,17 @@ class JoinedItems:
         known = named.intersection(self.shared_ids)
         return known, sorted(named - known)
 
+    def row_notes(self, source: str) -> Iterator[Issue]:
+        """Yield the rows of a joined source that change nothing: of no item of the roster, or there before."""
+        ids, _ = self.canonicalizer.canonical_all(
+            self.files.table(source, self._needed[source]).columns[self._key(source)]
+        )
+        if extra := sorted(set(ids) - set(self.shared_ids)):
+            message = f"{len(extra):,} of its ids are no items and left aside: {listed(extra, IDS_LISTED)}"
+            yield Issue("note", source, message)
+        if n_repeated := len(ids) - len(set(ids)):
+            yield Issue("note", source, f"{n_repeated:,} rows repeat another row of their item, with the same cells")
+
     def only(self, rows: Sequence[int]) -> ItemRows:
         """Return a view of some items, given by their positions."""
         return ItemRows(self, rows)

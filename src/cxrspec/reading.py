@@ -105,7 +105,7 @@ def read_predictions(
     expected = ExpectedItems(
         item_ids=sorted({item for table in tables.values() for item in table.item_ids}),
         rule=lock.id_rule,
-        id_columns=() if "numbered_by" in items["item_id"] else (items["item_id"]["column"],),
+        id_columns=_id_columns(items["item_id"]),
         known=lambda: dict(zip(roster().item_ids, roster().column("split"), strict=True)),
         reference=f"{lock.reference}:{'+'.join(need.subsets)}",
         known_labels=need.known_labels,
@@ -139,6 +139,13 @@ def read_predictions(
     values = {subset: read.values[[position[item] for item in table.item_ids]] for subset, table in tables.items()}
     names = read.feature_names if isinstance(read, Embeddings) else None
     return ReadPredictions(tables, values, tuple(read.notes), read.n_rows, read.n_left_aside, names)
+
+
+def _id_columns(item_id: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that may name items beside `item_id`: the source's, and for studies CheXpert's own `Path`."""
+    if "numbered_by" in item_id:
+        return ()
+    return tuple(dict.fromkeys((item_id["column"], *(["Path"] if item_id["form"] == "study_path" else []))))
 
 
 def _read_regions(

@@ -88,6 +88,20 @@ class SourceFiles:
         if issues:
             raise SourceError(issues)
 
+    def refuse_same(self) -> None:
+        """Refuse files of one content where the task needs different ones; raises DefinitionError with each."""
+        owner: dict[str, str] = {}
+        issues = []
+        for what, named in self.definition.task.distinct_sources().items():
+            source = named or self.definition.items.source
+            digest = self.file(source).sha256
+            if (other := owner.setdefault(digest, what)) != what:
+                message = f"{what} has the very file of {other} (sha256 {digest[:16]}...)"
+                hint = "Nobody counts twice: pin the own file of each"
+                issues.append(Issue("reference-conflict", source, message, hint))
+        if issues:
+            raise DefinitionError(issues)
+
     def table(self, reference: str, columns: Iterable[str]) -> Table:
         """Read columns of a source file; the caller names all that it will ever need from that file."""
         if reference not in self.tables:

@@ -160,20 +160,27 @@ def leaderboard(
     from cxrspec.report import report_text, terminal
     from cxrspec.report.board import has_entries
     from cxrspec.report.leaderboard import leaderboard as gather
-    from cxrspec.report.leaderboard import write_leaderboard
+    from cxrspec.report.leaderboard import reported_board, write_leaderboard
     from cxrspec.report.versions import show_pairs
 
     registry = open_registry()
     boards: list[dict[str, Any]] = []
 
-    def one(reference: Reference) -> None:
-        board = write_leaderboard(reference, registry) if write else gather(reference, registry)
+    def show(board: dict[str, Any]) -> None:
         if has_entries(board):
             boards.append(board)
             if not as_json:
                 report_text.show_board(board)
 
-    named = frozen_references(names, registry)
+    def one(reference: Reference) -> None:
+        show(write_leaderboard(reference, registry) if write else gather(reference, registry))
+
+    frozen = {one.benchmark for one in registry.frozen()}
+    only_reported = [name for name in names or () if name not in frozen and registry.reported_folder(name).is_dir()]
+    others = [name for name in names or () if name not in only_reported]
+    named = frozen_references(others, registry) if others or not names else []
+    for name in only_reported:
+        show(reported_board(name, registry))
     failed = run_each(named, one)
     pairs = comparable_pairs({one.benchmark for one in named}, registry) if all_versions else []
     if as_json:

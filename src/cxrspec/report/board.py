@@ -117,16 +117,28 @@ def unranked_texts(board: Mapping[str, Any]) -> Iterator[str]:
             yield f"{row['system']}: {row['state']}: {row['reason']}"
 
 
+def signature_texts(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield every signature of some systems once, with the systems that have it, metric by metric."""
+    for name in metrics:
+        systems: dict[str, list[str]] = {}
+        for row in rows:
+            systems.setdefault(row["scores"][name]["signature"], []).append(row["system"])
+        yield from ((signature, ", ".join(having)) for signature, having in systems.items())
+
+
 def metric_heading(metric: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Write a metric with the subset that it is of, so that no two subsets are ever read as one."""
     return f"{metric} on {rows[0]['scores'][metric]['subset']}"
 
 
 def interval_text(score: Mapping[str, Any]) -> str:
-    """Write a value with its interval, `0.576 [0.551, 0.601]`, or why it is undefined; several say what each is by."""
+    """Write a value with its interval, `0.576 [0.551, 0.601]`, or why it is undefined; several say what each is by.
+
+    DeLong's interval is of one finding: of a mean it is not there, which only the report needs to say.
+    """
     if score["value"] is None:
         return f"undefined ({score['reason']})"
-    intervals = score["intervals"]
+    intervals = [one for one in score["intervals"] if one.get("method") != "delong" or "findings" not in score]
     texts = [bounds_text(interval) for interval in intervals]
     if len(texts) > 1:
         texts = [f"{text} {by_text(one)}" for text, one in zip(texts, intervals, strict=True)]

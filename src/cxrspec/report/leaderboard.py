@@ -54,6 +54,17 @@ def leaderboard(reference: Reference, registry: Registry, *, ranks: bool = True)
     return board
 
 
+def reported_board(benchmark: str, registry: Registry) -> dict[str, Any]:
+    """Return the board of a benchmark of which no version is frozen: what others reported, and nothing to score.
+
+    Raises:
+        DefinitionError: if a file of reported results is faulty.
+    """
+    reported = [entry.as_json() for entry in load_reported(registry, benchmark)]
+    lists: dict[str, Any] = {"subsets": {}, "metrics": [], "systems": [], "reported": reported, "caveats": []}
+    return {"reference": benchmark, "title": "no version is frozen, so nothing is scored", **lists}
+
+
 def _rank(board: Mapping[str, Any], protocol: str, lock: Lock, registry: Registry) -> None:
     """Give the scored systems of a protocol their rank groups, by the first metric that can be tested."""
     of_system = {row["system"]: row for row in board["systems"]}

@@ -17,6 +17,7 @@ from cxrspec.report.board import (
     ranked,
     ranking_texts,
     reported_text,
+    signature_texts,
     table_rows,
     training_text,
     unranked_texts,
@@ -65,7 +66,7 @@ def _protocol_lines(board: Mapping[str, Any], protocol: str, rows: Sequence[Mapp
     else:
         yield from (f"{text}\n" for text in ranking_texts(board, protocol))
         yield from (OVERLAP_MEANS, "")
-    yield from (f"- `{row['scores'][name]['signature']}` ({row['system']})" for row in rows for name in metrics)
+    yield from (f"- `{signature}` ({systems})" for signature, systems in signature_texts(rows, metrics))
 
 
 def markdown_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from cxrspec.report.board import (
     ranked,
     ranking_texts,
     reported_text,
+    signature_texts,
     strata_in_order,
     table_rows,
     training_text,
@@ -90,7 +91,7 @@ def _show_readers(scores: Sequence[Mapping[str, Any]]) -> None:
     for rows in (count_rows(scores), point_rows(scores)):
         heading, *found = rows
         _show_table(heading, found)
-    say(f"  {_as_named((scores[0]['metric'], scores[0]))}", "dim")
+    say(f"  {as_named(scores[0]['signature'], scores[0]['metric'])}", "dim")
 
 
 def _show_parts(score: Mapping[str, Any]) -> None:
@@ -152,22 +153,26 @@ def show_board(board: Mapping[str, Any]) -> None:
 def _show_signatures(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print what an overlap is, and the signature of every number."""
     say(f"  {OVERLAP_MEANS}", "dim")
-    for row in rows:
-        for score in row["scores"].values():
-            say(f"  {score['signature']}", "dim")
+    metrics = list(rows[0]["scores"])
+    found = list(signature_texts(rows, metrics))
+    for signature, systems in found:
+        say(f"  {signature}", "dim")
+        if len(found) > len(metrics):  # not all systems have the same
+            say(f"    of {systems}", "dim")
 
 
 def _show_origins(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print, per system of a table with many numbers, what it was trained on, and one signature for all of them."""
     for row in rows:
         say(f"  {row['system']} was trained on: {training_text(row)}", "dim")
-        say(f"  {_as_named(next(iter(row['scores'].items())))}", "dim")
+    first = next(iter(rows[0]["scores"]))
+    for signature, systems in signature_texts(rows, [first]):
+        say(f"  {as_named(signature, first)} ({systems})", "dim")
 
 
-def _as_named(score: tuple[str, Mapping[str, Any]]) -> str:
-    """Return the signature of a score, its name left open: it is that of all numbers of a table."""
-    name, entry = score
-    return str(entry["signature"].replace(f"|metric:{name}|", "|metric:(as named)|"))
+def as_named(signature: str, metric: str) -> str:
+    """Return a signature with the metric's name left open: it is that of all numbers of a table."""
+    return signature.replace(f"|metric:{metric}|", "|metric:(as named)|")
 
 
 def _show_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -242,7 +242,7 @@ class Task(Fields):
         return []
 
     def distinct_sources(self) -> Mapping[str, str]:
-        """Return sources that must hold different files, by what messages call each; checked when they are opened."""
+        """Return sources that must hold different files, by what messages call each."""
         return {}
 
     def kept_apart(self) -> set[tuple[str, str]]:
@@ -264,10 +264,7 @@ class Task(Fields):
 
     @abstractmethod
     def reported_metrics(self, counts: Mapping[str, Mapping[str, Any]] | None = None) -> list[dict[str, str]]:
-        """Return name, kind, protocol and average of every number that a report holds, in the order of the report.
-
-        `counts` are those of every subset in the lock, on which it may depend which numbers there are.
-        """
+        """Return name, kind, protocol and average of every number of a report, in its order, given a lock's counts."""
 
     def expected_pairs(self, protocol: str, table: Table) -> set[tuple[str, str]]:
         """Return the pairs of item and finding that heatmaps or boxes must be for; none where a row is an item."""
