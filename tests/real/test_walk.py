@@ -40,7 +40,7 @@ def test_the_walk_is_a_walk() -> None:
     words = " ".join(command for command, _ in steps())
     assert [] == [
         name
-        for name in ("new", "validate", "diff", "freeze", "baseline", "score", "audit")
+        for name in ("new", "validate", "diff", "freeze", "baseline", "score", "audit", "report")
         if f"cxrspec {name} " not in words
     ]
     shown = " ".join(line for _, lines in steps() for line in lines)
