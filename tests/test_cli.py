@@ -249,7 +249,7 @@ def test_every_command_that_a_script_needs_has_json() -> None:
     exports = {
         name for name in without if name.startswith("export ")
     }  # Croissant is JSON; the others have their own forms
-    assert {"items", "fetch", "new", "init", "schema", "questions"} == without - exports
+    assert {"items", "fetch", "new", "init", "schema"} == without - exports
 
 
 SHOWN = ["list", "show tiny@v1/ours", "leaderboard", "audit", "validate absent", "lisst"]

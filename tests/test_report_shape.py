@@ -16,10 +16,10 @@ from cxrspec.errors import RegistryError
 from cxrspec.export.tables import csv_table
 from cxrspec.reference import Reference
 from cxrspec.registry import Registry
-from cxrspec.report import terminal
-from cxrspec.report.board import markdown
 from cxrspec.report.leaderboard import leaderboard
-from cxrspec.report.site.content import board_forests, score_forests, strata_forests
+from cxrspec.report.markdown import markdown
+from cxrspec.report.report_text import show_report
+from cxrspec.report.site.scores import board_protocols, reader_tables, score_forests, strata_forests
 from cxrspec.report_file import read_report
 from cxrspec.report_shape import shape_faults
 from cxrspec.submit import TrainingList
@@ -94,10 +94,10 @@ def show_everywhere(report: dict[str, Any], scored: Scored) -> None:
     registry.report_path(reference, system).write_text(json.dumps(report))
     read = read_report(registry, reference, system)
     assert read is not None
-    terminal.show_report(read)
-    score_forests(read), strata_forests(read)
+    show_report(read)
+    score_forests(read["scores"]), strata_forests(read), reader_tables(read["scores"])
     board = leaderboard(reference, registry, ranks=False)
-    markdown(board), csv_table(board), list(board_forests(board))
+    markdown(board), csv_table(board), list(board_protocols(board))
 
 
 @pytest.mark.parametrize("make", [of_readers, of_strata, of_graders])

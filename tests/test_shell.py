@@ -82,10 +82,14 @@ def test_outside_a_project_no_definition_is_offered() -> None:
     assert [] == completed(Path("/"), "show ti")
 
 
+NAMED_SHELL = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+"""Takes the shell that is named instead of the one that runs the tests, if any does."""
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_the_script_of_a_shell_is_one_that_it_reads(project: Project, shell: str) -> None:
     """`--show-completion` prints the script that asks as above; the shell itself finds no fault in it."""
-    script = project.run("--show-completion", shell).out
+    script = project.run("--show-completion", shell, **NAMED_SHELL).out
     assert "_CXRSPEC_COMPLETE=complete_" in script
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not here, so it cannot read its script")
@@ -94,7 +98,7 @@ def test_the_script_of_a_shell_is_one_that_it_reads(project: Project, shell: str
 
 def test_bash_itself_completes(project: Project) -> None:
     """The script, run by bash as it does at a press of the tab key."""
-    script = project.run("--show-completion", "bash").out
+    script = project.run("--show-completion", "bash", **NAMED_SHELL).out
     press = f'COMP_WORDS=({COMMAND} histor); COMP_CWORD=1; _cxrspec_completion {COMMAND}; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(
         ["bash", "-c", f"{script}\n{press}"], cwd=project.root, capture_output=True, text=True, check=True

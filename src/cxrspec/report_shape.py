@@ -104,7 +104,8 @@ class _Score(_Answers):
 
     @model_validator(mode="after")
     def _has_its_parts(self) -> _Score:
-        if not (self.findings or self.question_types) or not (self.intervals or self.convention):
+        has_parts = self.findings or "question_types" in self.model_fields_set  # a file of questions may lack types
+        if not has_parts or not (self.intervals or self.convention):
             raise ValueError("neither findings nor question types, or no interval")
         if self.strata.keys() != self.n_in_no_stratum.keys():
             raise ValueError("a covariate without the items that are in none of its strata")
