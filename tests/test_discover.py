@@ -23,6 +23,7 @@ from cxrspec.errors import CxrspecError
 from cxrspec.freeze import validate_definition
 from cxrspec.loader import load_definition
 from cxrspec.sources import Store
+from cxrspec.status import project_status
 from server import Server
 from tiny import Define
 
@@ -259,6 +260,15 @@ def test_unnamed_shards_are_a_note_to_validate_and_a_refusal_to_freeze(
     with pytest.raises(CxrspecError, match="Run 'cxrspec discover tiny@v1' to find them"):
         compile_definition(definition, online)
     assert [] == mirror.asked
+
+
+def test_status_names_the_search(mirror: Server, online: Store, unnamed: Any) -> None:
+    """The command that mends an under-specified definition is the one that finds its shards."""
+    from cxrspec.registry import Registry
+
+    unnamed(claims())
+    [found] = project_status(Registry(online.root))
+    assert ("authored", "cxrspec discover tiny@v1") == (found.state, found.command)
 
 
 def test_command_prints_what_to_pin(

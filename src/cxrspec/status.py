@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cxrspec.compiler import unnamed_shards
 from cxrspec.definition import Definition
 from cxrspec.errors import CxrspecError, Issue, RegistryError, SubmissionError, listed
 from cxrspec.freeze import validate_definition
@@ -73,8 +74,11 @@ def _of_file(reference: Reference, registry: Registry) -> Iterator[Pending]:
         state, detail = (
             ("altered", "git knows its lock, which is not here") if known else ("authored", "not frozen yet")
         )
-        yield Pending(reference, state, detail, f"cxrspec freeze {reference}")
-        yield from _missing_sources(reference, load_definition(path), registry)
+        definition = load_definition(path)
+        unnamed = unnamed_shards(definition)
+        command = f"cxrspec {'discover' if unnamed else 'freeze'} {reference}"
+        yield Pending(reference, state, "; ".join([detail, *(said for _, said in unnamed)]), command)
+        yield from _missing_sources(reference, definition, registry)
 
 
 def _issue(reference: Reference, issues: Sequence[Issue], *, command: str = "") -> Pending:
