@@ -88,7 +88,7 @@ def board_protocols(board: Entry) -> Iterator[dict[str, Any]]:
         if not ranked:
             continue
         every = boards.metric_names(board, protocol)
-        first = _ranking_metric(ranked[0])
+        first, _ = boards.ranking(ranked[0]["scores"])
         names = [name for name in every if name != first]
         is_wide = boards.is_wide(board, protocol)
         groups: dict[str, list[str]] = {}
@@ -108,13 +108,6 @@ def board_protocols(board: Entry) -> Iterator[dict[str, Any]]:
                 (row["system"], row["scores"][name]["signature"]) for row in ranked for name in (first, *names)
             ],
         }
-
-
-def _ranking_metric(row: Entry) -> str:
-    """Return the metric that ranks: the first with a bootstrap, which alone is paired between systems, or the first."""
-    scores: Mapping[str, Entry] = row["scores"]
-    found = (name for name, one in scores.items() if any(i["method"] == "bootstrap" for i in one["intervals"]))
-    return next(found, next(iter(scores)))
 
 
 def _rank(row: Entry) -> dict[str, str]:
@@ -138,7 +131,7 @@ def leaders(board: Entry) -> Iterator[dict[str, Any]]:
         ranked = boards.ranked(board, protocol)
         if not ranked:
             continue
-        name = _ranking_metric(ranked[0])
+        name, _ = boards.ranking(ranked[0]["scores"])
         first = [row for row in ranked if 1 in (row["rank"] or ())]
         shown = first or ranked[:1]
         yield {
