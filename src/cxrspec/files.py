@@ -69,7 +69,7 @@ def holding(path: Path, seconds: float) -> Iterator[None]:
         lock.acquire(timeout=seconds)
     except Timeout:
         raise TimeoutError(owner.read_text(encoding="utf-8") if owner.is_file() else "it does not say who") from None
-    except NotImplementedError:
+    except NotImplementedError:  # what filelock raises on a file system without locks (some network mounts)
         raise OSError(errno.ENOLCK, "the file system has no file locks", str(path)) from None
     try:
         since = time.strftime("%Y-%m-%d %H:%M:%S")

@@ -30,7 +30,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.!+_-]*[A-Za-z0-9])?")
 _OTHER_HASH: Final = re.compile(r"\bGot\s+([0-9a-f]{64})\b")
 _OTHER_VERSIONS: Final = re.compile(r"\(from versions: ([^)]+)\)")
-_DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+_DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+"""What a damaged or encrypted wheel raises, or one packed in a way that zipfile does not know (a RuntimeError too)."""
 
 
 def open_wheel(source: WheelSource, name: str, store: Store, where: str) -> OpenedFile:

@@ -72,17 +72,13 @@ def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Shee
         table = _read(file, [paths[position] for position in positions], name, limit)
         return _matrix([table.column(paths[position]) for position in positions], table.num_rows)
 
-    def nulls(position: int) -> list[int]:
-        column = _read(file, [paths[position]], name, limit).column(paths[position])
-        return [row for row, is_null in enumerate(column.is_null().to_pylist()) if is_null] if column.null_count else []
-
     return Sheet(
         name=name,
         heads=dict(enumerate(paths)),
         lines=range(1, file.metadata.num_rows + 1),
         cells=cells,
         numbers=numbers,
-        nulls=nulls,
+        nulls=lambda position: _nulls(_read(file, [paths[position]], name, limit).column(paths[position])),
         kinds={position: str(kind) for position, (_, kind) in enumerate(fields) if not _is_text(kind)},
         vectors={
             position: partial(_vectors, file, paths[position], name, limit)
@@ -95,6 +91,11 @@ def open_parquet(source: Path | bytes | BinaryIO, name: str, limit: int) -> Shee
             if depth in _GRID_DEPTHS and _is_number(element)
         },
     )
+
+
+def _nulls(column: Any) -> list[int]:
+    """Return the rows without a value."""
+    return [row for row, is_null in enumerate(column.is_null().to_pylist()) if is_null] if column.null_count else []
 
 
 def _fields(fields: Iterable[Any], parent: str = "") -> Iterator[tuple[str, Any]]:

@@ -29,12 +29,12 @@ from cxrspec.tasks.findings.readers import READERS_BELOW, Readers, ReadersMetric
 from cxrspec.tasks.findings.rules import check_findings
 from cxrspec.tasks.findings.strata import CovariateName, StrataRef, covariate_issues
 from cxrspec.tasks.findings.uncertainty import UncertainPolicies, check_policies, expand_policy, policy_notes
+from cxrspec.tasks.interval import Interval
 from cxrspec.tasks.named import FindingName, NamedFindings
 from cxrspec.tasks.task import (
     Curves,
     Evaluation,
     EvaluationInput,
-    Interval,
     ItemColumns,
     PredictionColumn,
     PredictionNeed,

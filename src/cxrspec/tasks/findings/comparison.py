@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from cxrspec.metrics import adjusted_p_values, bootstrap_p_value, delong_test, mean_over_findings
 from cxrspec.tasks.findings.evaluation import ScoredSubset, scored_subsets
 from cxrspec.tasks.findings.readers import ReadersMetric
-from cxrspec.tasks.task import Evaluation, EvaluationInput, Interval
+from cxrspec.tasks.interval import Interval
+from cxrspec.tasks.task import Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
     from cxrspec.tasks.findings import FindingsTask, Metric

@@ -30,7 +30,7 @@ from cxrspec.tasks.task import Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
     from cxrspec.tasks.findings import FindingsTask, Metric
-    from cxrspec.tasks.task import Interval
+    from cxrspec.tasks.interval import Interval
 
 INVERTED_AUROC: Final = 0.35
 INVERTED_POSITIVES: Final = 20

@@ -24,6 +24,7 @@ from cxrspec.fields import (
     SubsetName,
     one_or_list,
 )
+from cxrspec.tasks.interval import Interval
 from cxrspec.tasks.localization.reference import BoxColumns, decode_boxes, read_cell
 from cxrspec.tasks.named import NamedFindings
 from cxrspec.tasks.scored import check_scored
@@ -31,7 +32,6 @@ from cxrspec.tasks.task import (
     Drawing,
     Evaluation,
     EvaluationInput,
-    Interval,
     ItemColumns,
     PredictionColumn,
     PredictionNeed,

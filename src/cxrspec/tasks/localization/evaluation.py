@@ -21,8 +21,8 @@ from cxrspec.tasks.localization.reference import reference_arrays
 from cxrspec.tasks.task import Drawing, Evaluation, EvaluationInput
 
 if TYPE_CHECKING:
+    from cxrspec.tasks.interval import Interval
     from cxrspec.tasks.localization import BoxMetric, Heatmaps, LocalizationTask, Score
-    from cxrspec.tasks.task import Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

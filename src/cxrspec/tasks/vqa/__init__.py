@@ -14,10 +14,10 @@ from cxrspec.digest import Table
 from cxrspec.errors import Issue
 from cxrspec.field_errors import mapping_at
 from cxrspec.fields import Column, FieldIssue, Fields, Identifier, Names, SubsetName, Text, Texts, one_or_list
+from cxrspec.tasks.interval import Interval
 from cxrspec.tasks.task import (
     Evaluation,
     EvaluationInput,
-    Interval,
     ItemColumns,
     PredictionColumn,
     PredictionNeed,

@@ -27,7 +27,7 @@ from cxrspec.metrics import (
 from cxrspec.tasks.task import Evaluation, EvaluationInput, Grades
 
 if TYPE_CHECKING:
-    from cxrspec.tasks.task import Interval
+    from cxrspec.tasks.interval import Interval
     from cxrspec.tasks.vqa import AnswerMetric, VqaTask
 
 Floats = NDArray[np.float64]
