@@ -1,4 +1,4 @@
-"""Own the rules that metrics of every task keep, on the raw document: names of their own, subsets that are there."""
+"""Own what metrics of every task have in common: the subset that is scored, and names of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from typing import Any
 
 from cxrspec.errors import listed
 from cxrspec.field_errors import list_at
-from cxrspec.fields import FieldIssue
+from cxrspec.fields import FieldIssue, Fields, SubsetName
+
+
+class ScoredMetric(Fields):
+    """Base of the metrics of all tasks."""
+
+    subset: SubsetName | None = None
+    """The subset that is scored; `test` where absent."""
+
+    @property
+    def scored_subset(self) -> str:
+        """Name of the subset that is scored."""
+        return self.subset or "test"
 
 
 def check_scored(document: Mapping[str, Any], declared: Mapping[str, Sequence[str]]) -> Iterator[FieldIssue]:

@@ -31,6 +31,7 @@ from cxrspec.tasks.findings.strata import CovariateName, StrataRef, covariate_is
 from cxrspec.tasks.findings.uncertainty import UncertainPolicies, check_policies, expand_policy, policy_notes
 from cxrspec.tasks.interval import Interval
 from cxrspec.tasks.named import FindingName, NamedFindings
+from cxrspec.tasks.scored import ScoredMetric
 from cxrspec.tasks.task import (
     Curves,
     Evaluation,
@@ -89,15 +90,13 @@ class Protocols(Fields):
     probe: Probe | None = None
 
 
-class Metric(Fields):
+class Metric(ScoredMetric):
     """One number of the leaderboard: a ranking metric per finding, averaged without weights."""
 
     name: Identifier
     kind: Literal["roc_auc", "average_precision"]
     protocol: Annotated[Literal["zero_shot", "probe"], Names("protocol")]
     average: Literal["macro"]
-    subset: SubsetName | None = None
-    """The subset that is scored; `test` where absent."""
     interval: Annotated[
         list[
             Annotated[
@@ -110,11 +109,6 @@ class Metric(Fields):
     ]
     strata: Annotated[dict[CovariateName, StrataRef] | None, Field(min_length=1)] = None
     """Covariates by which the metric is asked for subgroups too: `values`, or a list of where bands start."""
-
-    @property
-    def scored_subset(self) -> str:
-        """Name of the subset that is scored."""
-        return self.subset or "test"
 
 
 class FindingsTask(NamedFindings):

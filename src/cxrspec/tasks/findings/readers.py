@@ -9,8 +9,9 @@ from pydantic import Field
 
 from cxrspec.errors import IDS_LISTED, DefinitionError, Issue, listed
 from cxrspec.field_errors import list_at, mapping_at
-from cxrspec.fields import Column, FieldIssue, Fields, Identifier, Names, SourceName, SubsetName
+from cxrspec.fields import Column, FieldIssue, Fields, Identifier, Names, SourceName
 from cxrspec.tasks.findings.labels import BLANK, NEGATIVE, POSITIVE, UNCERTAIN, ColumnLabels
+from cxrspec.tasks.scored import ScoredMetric
 from cxrspec.tasks.task import ItemColumns
 
 READERS_BELOW: Final = "readers_below_curve"
@@ -95,7 +96,7 @@ class Readers(Fields):
         return issues
 
 
-class ReadersMetric(Fields):
+class ReadersMetric(ScoredMetric):
     """How many of the comparison readers lie below a system's curve: per finding a count, its mean over findings."""
 
     name: Identifier
@@ -108,15 +109,8 @@ class ReadersMetric(Fields):
     """The staircase of thresholds, or what is achievable between them."""
     ties: Literal["strict", "inclusive"]
     """Whether a reader on the curve (within 1e-12) counts as below: no, or yes."""
-    subset: SubsetName | None = None
-    """The subset that is scored; `test` where absent."""
 
     interval: ClassVar[tuple[()]] = ()
-
-    @property
-    def scored_subset(self) -> str:
-        """Name of the subset that is scored."""
-        return self.subset or "test"
 
     def summary(self, counts: Sequence[int | None]) -> dict[str, Any]:
         """Return what a report says beside the mean over findings: the convention, and the total."""

@@ -21,13 +21,12 @@ from cxrspec.fields import (
     Names,
     OpenShare,
     PositiveCount,
-    SubsetName,
     one_or_list,
 )
 from cxrspec.tasks.interval import Interval
 from cxrspec.tasks.localization.reference import BoxColumns, decode_boxes, read_cell
 from cxrspec.tasks.named import NamedFindings
-from cxrspec.tasks.scored import check_scored
+from cxrspec.tasks.scored import ScoredMetric, check_scored
 from cxrspec.tasks.task import (
     Drawing,
     Evaluation,
@@ -79,7 +78,7 @@ class BoxProtocols(Fields):
     boxes: PredictedBoxes | None = None
 
 
-class BoxMetric(Fields):
+class BoxMetric(ScoredMetric):
     """Acc. or AFP under one criterion, at several values of T."""
 
     name: Identifier
@@ -92,13 +91,7 @@ class BoxMetric(Fields):
     afp_unit: Literal["box_row", "image"] | None = None
     """What AFP is per: rows of reference boxes (984) or images (880); only for `afp`."""
     average: Literal["macro"]
-    subset: SubsetName | None = None
     interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
-
-    @property
-    def scored_subset(self) -> str:
-        """Name of the subset that is scored."""
-        return self.subset or "test"
 
 
 class Score(NamedTuple):

@@ -13,8 +13,9 @@ from pydantic import Field
 from cxrspec.digest import Table
 from cxrspec.errors import Issue
 from cxrspec.field_errors import mapping_at
-from cxrspec.fields import Column, FieldIssue, Fields, Identifier, Names, SubsetName, Text, Texts, one_or_list
+from cxrspec.fields import Column, FieldIssue, Fields, Identifier, Names, Text, Texts, one_or_list
 from cxrspec.tasks.interval import Interval
+from cxrspec.tasks.scored import ScoredMetric
 from cxrspec.tasks.task import (
     Evaluation,
     EvaluationInput,
@@ -59,7 +60,7 @@ class AnswerProtocols(Fields):
     answers: FreeText
 
 
-class AnswerMetric(Fields):
+class AnswerMetric(ScoredMetric):
     """One number on the closed-ended, the open-ended or all questions."""
 
     name: Identifier
@@ -71,13 +72,7 @@ class AnswerMetric(Fields):
     protocol: Annotated[Literal["answers"], Names("protocol")]
     reading: Literal["strict", "lenient"] | None = None
     """How closed-ended answers become yes or no; not for metrics of open-ended questions alone."""
-    subset: SubsetName | None = None
     interval: Annotated[list[Interval], one_or_list("an interval nor a list of intervals"), Field(min_length=1)]
-
-    @property
-    def scored_subset(self) -> str:
-        """Name of the subset that is scored."""
-        return self.subset or "test"
 
 
 class VqaTask(Task):
